@@ -1,0 +1,3 @@
+"""noeta: LLM agents that cannot lose their work."""
+
+__version__ = "0.1.0"
