@@ -1,0 +1,1 @@
+"""Adapters: the kernel's contracts on real stores, models and machines."""

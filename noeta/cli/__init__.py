@@ -1,0 +1,1 @@
+"""The command line: arguments are parsed here, and the work is done behind `host`."""

@@ -1,0 +1,28 @@
+"""What a runner is given: every effect it has, injected."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from noeta.core.execenv import ExecEnv
+from noeta.core.model import Model
+from noeta.core.progress import Progress
+from noeta.core.registry import Registry
+from noeta.core.state import TaskState
+from noeta.core.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """The world of one worker's steps."""
+
+    store: Store
+    registry: Registry
+    model_for: Callable[[str], Model]
+    """The model behind a route. Raises ModelError for one this process does not know."""
+    env_for: Callable[[TaskState], ExecEnv]
+    """The exec env of a task."""
+    jitter: Callable[[], float]
+    """Numbers from 0 to 1."""
+    publish: Callable[[str, Progress], None]
+    """Hears what a task's step shows while it runs; must not wait."""
+    lease_seconds: float

@@ -1,0 +1,230 @@
+"""The runtime: one worker. Claims tasks, runs a step for each, and keeps their leases.
+
+One task group holds all of it; each claim is a cancel scope in it. Losing a claim cancels its
+scope and nothing is written or released any more; shutting down stops every step and hands each
+task back.
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from functools import partial
+
+import anyio
+
+from noeta.core.clock import Clock
+from noeta.core.codec import NewerEntry, UnreadableEntry
+from noeta.core.fold import UnreadableLog
+from noeta.core.execenv import ExecEnv
+from noeta.core.model import Model
+from noeta.core.progress import LoadFailed, Progress
+from noeta.core.registry import Registry
+from noeta.core.runner.engine import Engine
+from noeta.core.runner.failure import fail_turn
+from noeta.core.runner.lease import Background, LeaseKeeper
+from noeta.core.runner.load import load
+from noeta.core.runner.step import Step
+from noeta.core.state import TaskState
+from noeta.core.store import (
+    Claim,
+    CommitUnknown,
+    Conflict,
+    NewTask,
+    Store,
+    StoreUnavailable,
+)
+
+DeadOwners = Callable[[Collection[str]], frozenset[str]]
+"""Of some owners, those that this host can prove dead."""
+
+
+class Runtime:
+    """A worker: `run` until `stop`."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        *,
+        model_for: Callable[[str], Model],
+        env_for: Callable[[TaskState], ExecEnv],
+        worker: str,
+        queues: Collection[str],
+        clock: Clock,
+        background: Background,
+        jitter: Callable[[], float],
+        publish: Callable[[str, Progress], None] = lambda task_id, progress: None,
+        lease_seconds: float = 30.0,
+        dead_owners: DeadOwners = lambda owners: frozenset(),
+        root: str | None = None,
+        concurrency: int = 8,
+        on_bug: Callable[[str, Exception], None] = lambda task_id, error: None,
+    ) -> None:
+        """See Engine for model_for, env_for, jitter and publish; on_bug hears of internal
+        errors with the task's id."""
+        self.worker = worker
+        self.root = root
+        """Only this tree is claimed; None: every task of the queues."""
+        self._engine = Engine(
+            store=store,
+            registry=registry,
+            model_for=model_for,
+            env_for=env_for,
+            jitter=jitter,
+            publish=publish,
+            lease_seconds=lease_seconds,
+        )
+        self._queues = tuple(queues)
+        self._background = background
+        self._dead_owners = dead_owners
+        self._concurrency = concurrency
+        self._on_bug = on_bug
+        self._keeper = LeaseKeeper(
+            store, worker, lease_seconds, clock=clock, background=background
+        )
+        self._steps: dict[str, Step] = {}
+        self._running: set[str] = set()
+        self._given: list[Claim] = []
+        self._dead: frozenset[str] | None = None
+        """Owners proved dead; None: look again."""
+        self._wake = anyio.Event()
+        self._stopping = False
+
+    @property
+    def _store(self) -> Store:
+        return self._engine.store
+
+    async def create(self, task: NewTask) -> None:
+        """Create a task that is claimed by this worker from its first moment, and run it."""
+        lease = self._engine.lease_seconds
+        try:
+            claim = await self._store.create(task, worker=self.worker, lease_seconds=lease)
+        except CommitUnknown:
+            # The id is the key: a repeat finds what landed.
+            claim = await self._store.create(task, worker=self.worker, lease_seconds=lease)
+        if claim is not None:
+            self._given.append(claim)
+            self._wake.set()
+
+    def attach(self, root: str) -> None:
+        """Claim from this tree from now on, looking anew for owners that are dead."""
+        self.root = root
+        self._dead = None
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Claim and run tasks until stopped; everything is handed back when it returns."""
+        interval = self._engine.lease_seconds / 3
+        with ExitStack() as stack:
+            stack.enter_context(self._store.on_change(self._changed))
+            stack.enter_context(self._background.every(interval, self._keeper.tick))
+            async with anyio.create_task_group() as group:
+                while not self._stopping:
+                    self._wake = anyio.Event()
+                    while claim := await self._next_claim():
+                        self._running.add(claim.task_id)
+                        group.start_soon(self._run_claim, claim)
+                    with anyio.move_on_after(interval) as waited:
+                        await self._wake.wait()
+                    if waited.cancelled_caught:
+                        self._dead = None
+                self._stop_steps()
+
+    async def run_once(self) -> None:
+        """Run whatever is claimable, one task after the other, and return when nothing is."""
+        interval = self._engine.lease_seconds / 3
+        with ExitStack() as stack:
+            stack.enter_context(self._store.on_change(self._changed))
+            stack.enter_context(self._background.every(interval, self._keeper.tick))
+            while not self._stopping and (claim := await self._next_claim()):
+                self._running.add(claim.task_id)
+                await self._run_claim(claim)
+
+    def stop(self) -> None:
+        """Stop claiming, stop every step, hand every task back; `run` then returns."""
+        self._stopping = True
+        self._stop_steps()
+        self._wake.set()
+
+    def _stop_steps(self) -> None:
+        for step in self._steps.values():
+            step.stop()
+
+    # Claims ------------------------------------------------------------------------------
+
+    async def _next_claim(self) -> Claim | None:
+        """A claim to run now: one that was given, or one from the store."""
+        if self._given:
+            return self._given.pop(0)
+        if self._stopping or len(self._running) >= self._concurrency:
+            return None
+        lease = self._engine.lease_seconds
+        try:
+            if self._dead is None:
+                self._dead = await self._find_dead()
+            claim = await self._store.claim(
+                self.worker, self._queues, lease, root=self.root, dead=self._dead
+            )
+        except StoreUnavailable:
+            return None
+        except CommitUnknown:
+            self._given.extend(
+                await self._store.adopt(self.worker, self._running, lease)
+            )
+            return self._given.pop(0) if self._given else None
+        return claim
+
+    async def _find_dead(self) -> frozenset[str]:
+        """Owners of running tasks of these queues that are provably dead."""
+        rows = await self._store.rows(
+            statuses=("running", "kept"), queues=self._queues, root=self.root, limit=1000
+        )
+        owners = {row.owner for row in rows if row.owner and row.owner != self.worker}
+        return self._dead_owners(owners) if owners else frozenset()
+
+    async def _run_claim(self, claim: Claim) -> None:
+        """One claim from load to hand-back; never raises."""
+        scope = anyio.CancelScope()
+        self._keeper.hold(claim, scope.cancel)
+        try:
+            with scope:
+                await self._work(claim)
+        except (Conflict, CommitUnknown, StoreUnavailable):
+            # Write nothing, release nothing: whoever claims next reads what landed.
+            pass
+        finally:
+            self._keeper.drop(claim)
+            self._steps.pop(claim.task_id, None)
+            self._running.discard(claim.task_id)
+            self._wake.set()
+
+    async def _work(self, claim: Claim) -> None:
+        try:
+            state = await load(self._store, claim.task_id, self._engine.registry)
+        except (NewerEntry, UnreadableEntry, UnreadableLog) as error:
+            # The claim writes nothing and its lease runs out, for a worker that can read it.
+            self._engine.publish(claim.task_id, LoadFailed(str(error)))
+            return
+        try:
+            step = Step(self._engine, claim, state)
+            self._steps[claim.task_id] = step
+            if self._stopping:
+                step.stop()
+            await step.run()
+        except (Conflict, CommitUnknown, StoreUnavailable):
+            raise
+        except Exception as error:  # The runner's own boundary: a bug is bounded by the log.
+            self._on_bug(claim.task_id, error)
+            await fail_turn(self._engine, claim, error)
+
+    def _changed(self, task_id: str | None) -> None:
+        """From any thread: something was committed."""
+        self._background.call_on_loop(partial(self._look, task_id))
+
+    def _look(self, task_id: str | None) -> None:
+        if task_id is None:
+            for step in self._steps.values():
+                step.poke()
+        elif task_id in self._steps:
+            self._steps[task_id].poke()
+        if task_id is None or task_id not in self._running:
+            self._wake.set()

@@ -1,0 +1,1 @@
+"""Front ends: they know the client and nothing behind it."""

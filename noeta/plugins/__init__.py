@@ -1,0 +1,1 @@
+"""Features: everything that is not the kernel, each on the plugin surface."""

@@ -1,0 +1,1 @@
+"""Contracts and stand-ins that are shipped, for our tests and for authors of adapters."""
