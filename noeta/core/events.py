@@ -13,6 +13,10 @@ from noeta.core.message import ReplyBlock, StopReason, Text, ToolSpec, Usage
 from noeta.core.task import Kind
 
 
+NO_EVIDENCE = msgspec.Raw(b"null")
+"""What a call without evidence records. (msgspec decodes no union of Raw and None.)"""
+
+
 class Fact(msgspec.Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     """What all events share: a type tag, and that defaults are not written."""
 
@@ -143,8 +147,8 @@ class ToolStarted(Fact, frozen=True, kw_only=True):
     version: str
     retry_safe: bool = False
     """The tool's replay policy at this time; recovery needs it and the present one to agree."""
-    evidence: msgspec.Raw | None = None
-    """What `Tool.prepare` left for a look-up after a crash."""
+    evidence: msgspec.Raw = NO_EVIDENCE
+    """What `Tool.prepare` left for a look-up after a crash; JSON null when nothing."""
 
 
 FinishReason = Literal["done", "failed", "invalid", "denied", "interrupted", "unknown"]

@@ -14,6 +14,7 @@ from noeta.core import events as e
 from noeta.core.errors import NoetaError
 from noeta.core.message import (
     AssistantMessage,
+    ReplyBlock,
     Text,
     ToolCall,
     ToolResult,
@@ -143,7 +144,7 @@ def _model_replied(state: TaskState, event: e.ModelReplied) -> None:
     state.usage = state.usage.plus(event.usage)
     calls = [block for block in event.content if type(block) is ToolCall]
     if event.content:
-        state.messages.append(AssistantMessage(event.content))
+        _add_reply(state, event.content)
     for call in calls:
         _must(call.call_id not in state.calls, "call ids are unique")
         state.calls[call.call_id] = CallState(call)
@@ -224,6 +225,15 @@ def _open_turn(state: TaskState) -> None:
         # A message after the final reply, before the turn ended: the model owes an answer.
         state.reply = "none"
         state.notes_owed = False
+
+
+def _add_reply(state: TaskState, content: tuple[ReplyBlock, ...]) -> None:
+    """Add a reply; one that goes on after a pause joins the one before it."""
+    last = state.messages[-1] if state.messages else None
+    if type(last) is AssistantMessage:
+        state.messages[-1] = AssistantMessage((*last.content, *content))
+    else:
+        state.messages.append(AssistantMessage(content))
 
 
 def _add_texts(state: TaskState, texts: tuple[Text, ...]) -> None:

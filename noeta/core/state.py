@@ -1,8 +1,8 @@
 """What a task is now: everything the log says, folded.
 
 A `TaskState` has one owner and is changed in place, by `fold` and nothing else. A plugin's own
-state is frozen and replaced whole. Messages only grow, but for the last one: a user message may
-be replaced by a longer one until a reply follows it.
+state is frozen and replaced whole. Messages only grow, but for the last one: it may be replaced
+by a longer one until a message of the other role follows it.
 """
 
 from dataclasses import dataclass, field

@@ -14,6 +14,7 @@ import msgspec
 
 from noeta.core import ids
 from noeta.core.errors import NoetaError
+from noeta.core.events import NO_EVIDENCE
 from noeta.core.execenv import ExecEnv
 from noeta.core.message import ToolSpec
 
@@ -54,7 +55,7 @@ class ToolContext:
     epoch: int
     """Of the claim it runs under; an outside system can fence by it."""
     env: ExecEnv
-    evidence: msgspec.Raw | None = None
+    evidence: msgspec.Raw = field(default_factory=lambda: NO_EVIDENCE)
     """What `prepare` left; set while the call runs and while it is recovered."""
 
     @property
@@ -72,7 +73,7 @@ class Tool(Generic[Input]):
     input: type[Input]
     run: Callable[[Input, ToolContext], Awaitable[ToolOutput]]
     """Has the effect. An exception becomes an error result."""
-    prepare: Callable[[Input, ToolContext], Awaitable[msgspec.Raw | None]] | None = None
+    prepare: Callable[[Input, ToolContext], Awaitable[msgspec.Raw]] | None = None
     """Looks before the call is recorded as started; must change nothing."""
     recover: Callable[[Input, ToolContext], Awaitable[ToolOutput | None]] | None = None
     """What a cut-short call came to when that can be proved, else None. "It is not there" is no

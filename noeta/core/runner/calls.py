@@ -107,8 +107,8 @@ class CallMaker:
     async def _start(
         self, call: CallState, tool: AnyTool, parsed: msgspec.Struct, raw: msgspec.Raw
     ) -> Begun:
-        context = self._context(call.call.call_id, None)
-        evidence: msgspec.Raw | None = None
+        context = self._context(call.call.call_id, e.NO_EVIDENCE)
+        evidence = e.NO_EVIDENCE
         if tool.prepare is not None:
             try:
                 evidence = await tool.prepare(parsed, context)
@@ -125,7 +125,7 @@ class CallMaker:
         context = self._context(call.call.call_id, evidence)
         return Begun(started, Launch(tool=tool, input=parsed, context=context))
 
-    def _context(self, call_id: str, evidence: msgspec.Raw | None) -> ToolContext:
+    def _context(self, call_id: str, evidence: msgspec.Raw) -> ToolContext:
         return ToolContext(
             task_id=self.state.task_id,
             call_id=call_id,
