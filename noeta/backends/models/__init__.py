@@ -1,0 +1,1 @@
+"""Models: one contract, `noeta.core.model`."""
