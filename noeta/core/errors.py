@@ -27,7 +27,8 @@ NoetaError
 ├── AmbiguousId             client: several tasks start with these characters
 ├── PromptRefused           client: a message is empty or too large
 ├── SettingsError           settings: a settings file or flag has a mistake
-└── ScriptError             scripted: a model script has a mistake
+├── DemoFailed              demo: the demo did not show what it promises
+└── ScriptError             script: a model script has a mistake
 """
 
 

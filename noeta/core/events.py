@@ -17,14 +17,14 @@ NO_EVIDENCE = msgspec.Raw(b"null")
 """What a call without evidence records. (msgspec decodes no union of Raw and None.)"""
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, tag=True, omit_defaults=True):
+class Fact(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag=True, omit_defaults=True):
     """What all events share: a type tag, and that defaults are not written."""
 
 
 # The task ------------------------------------------------------------------------------------
 
 
-class TaskCreated(Fact, frozen=True, kw_only=True):
+class TaskCreated(Fact, gc=False, frozen=True, kw_only=True):
     """The first event of every log."""
 
     task_id: str
@@ -37,7 +37,7 @@ class TaskCreated(Fact, frozen=True, kw_only=True):
     permission_mode: str = "default"
 
 
-class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Pin(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """A plugin as the task runs with it."""
 
     name: str
@@ -46,13 +46,13 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     args_hash: str = ""
 
 
-class PluginsPinned(Fact, frozen=True, kw_only=True, tag="core/plugins"):
+class PluginsPinned(Fact, gc=False, frozen=True, kw_only=True, tag="core/plugins"):
     """The plugins in force from here on, in order."""
 
     pins: tuple[Pin, ...]
 
 
-class PromptSet(Fact, frozen=True, kw_only=True):
+class PromptSet(Fact, gc=False, frozen=True, kw_only=True):
     """What every request starts with from here on: system texts, tools, model."""
 
     model: str
@@ -60,14 +60,14 @@ class PromptSet(Fact, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
 
 
-class PluginRecorded(Fact, frozen=True, kw_only=True):
+class PluginRecorded(Fact, gc=False, frozen=True, kw_only=True):
     """A plugin's own record; only that plugin's fold reads it."""
 
     plugin: str
     record: msgspec.Raw
 
 
-class TaskEnded(Fact, frozen=True, kw_only=True):
+class TaskEnded(Fact, gc=False, frozen=True, kw_only=True):
     """The last event: `done`, `failed` or `cancelled`, and why."""
 
     outcome: Literal["done", "failed", "cancelled"]
@@ -78,7 +78,7 @@ class TaskEnded(Fact, frozen=True, kw_only=True):
 # What comes from outside ---------------------------------------------------------------------
 
 
-class MessageReceived(Fact, frozen=True, kw_only=True):
+class MessageReceived(Fact, gc=False, frozen=True, kw_only=True):
     """A message was taken from the inbox; it opens a turn when none is open."""
 
     item: int
@@ -86,7 +86,7 @@ class MessageReceived(Fact, frozen=True, kw_only=True):
     sender: str = ""
 
 
-class NoticeReceived(Fact, frozen=True, kw_only=True):
+class NoticeReceived(Fact, gc=False, frozen=True, kw_only=True):
     """A notice or report was taken from the inbox; the model reads it as text."""
 
     item: int
@@ -94,7 +94,7 @@ class NoticeReceived(Fact, frozen=True, kw_only=True):
     sender: str = ""
 
 
-class AnswerReceived(Fact, frozen=True, kw_only=True):
+class AnswerReceived(Fact, gc=False, frozen=True, kw_only=True):
     """A person answered a parked call. `applied` is false when there was nothing to answer."""
 
     item: int
@@ -105,13 +105,13 @@ class AnswerReceived(Fact, frozen=True, kw_only=True):
     applied: bool = True
 
 
-class InterruptReceived(Fact, frozen=True, kw_only=True):
+class InterruptReceived(Fact, gc=False, frozen=True, kw_only=True):
     """A person asked for the open turn to stop."""
 
     item: int
 
 
-class CancelReceived(Fact, frozen=True, kw_only=True):
+class CancelReceived(Fact, gc=False, frozen=True, kw_only=True):
     """A person asked for the task to end."""
 
     item: int
@@ -121,7 +121,7 @@ class CancelReceived(Fact, frozen=True, kw_only=True):
 # A turn --------------------------------------------------------------------------------------
 
 
-class ModelCalled(Fact, frozen=True, kw_only=True):
+class ModelCalled(Fact, gc=False, frozen=True, kw_only=True):
     """A request is about to be sent."""
 
     model: str
@@ -129,7 +129,7 @@ class ModelCalled(Fact, frozen=True, kw_only=True):
     """Of the rendered request: the same log renders the same bytes on every worker."""
 
 
-class ModelReplied(Fact, frozen=True, kw_only=True):
+class ModelReplied(Fact, gc=False, frozen=True, kw_only=True):
     """The model's whole reply, validated before it got here."""
 
     content: tuple[ReplyBlock, ...]
@@ -137,7 +137,7 @@ class ModelReplied(Fact, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-class ToolStarted(Fact, frozen=True, kw_only=True):
+class ToolStarted(Fact, gc=False, frozen=True, kw_only=True):
     """A call may take effect from here on. Written before the tool runs."""
 
     call_id: str
@@ -156,7 +156,7 @@ FinishReason = Literal["done", "failed", "invalid", "denied", "interrupted", "un
 it, or its worker stopped and nobody knows."""
 
 
-class ToolFinished(Fact, frozen=True, kw_only=True):
+class ToolFinished(Fact, gc=False, frozen=True, kw_only=True):
     """What a call came to; the only thing that closes a call."""
 
     call_id: str
@@ -165,7 +165,7 @@ class ToolFinished(Fact, frozen=True, kw_only=True):
     reason: FinishReason = "done"
 
 
-class CallParked(Fact, frozen=True, kw_only=True):
+class CallParked(Fact, gc=False, frozen=True, kw_only=True):
     """A call waits for an answer from outside."""
 
     call_id: str
@@ -177,7 +177,7 @@ class CallParked(Fact, frozen=True, kw_only=True):
     gate: str = ""
 
 
-class Noted(Fact, frozen=True, kw_only=True):
+class Noted(Fact, gc=False, frozen=True, kw_only=True):
     """The kernel tells the model something, in the words that were sent."""
 
     reason: Literal["cut", "empty", "interrupted", "failed"]
@@ -195,14 +195,14 @@ TurnOutcome = Literal[
 ]
 
 
-class TurnEnded(Fact, frozen=True, kw_only=True):
+class TurnEnded(Fact, gc=False, frozen=True, kw_only=True):
     """The turn is over; every call in it is closed."""
 
     outcome: TurnOutcome
     detail: str = ""
 
 
-class Waiting(Fact, frozen=True, kw_only=True):
+class Waiting(Fact, gc=False, frozen=True, kw_only=True):
     """The task hands its claim back until something is posted or `ready_at` comes."""
 
     why: Literal["message", "answer"]

@@ -3,6 +3,9 @@
 A conversation is a list of user and assistant messages. A tool result is a block of a user
 message and answers, by call id, a call of the assistant message just before it. Thinking is
 opaque: it is kept byte for byte and never edited.
+
+None of these can be part of a cycle, so the collector is told not to look at them (`gc=False`):
+a long conversation would make each of its rounds longer.
 """
 
 from typing import Literal
@@ -10,13 +13,13 @@ from typing import Literal
 import msgspec
 
 
-class Text(msgspec.Struct, frozen=True, tag="text"):
+class Text(msgspec.Struct, gc=False, frozen=True, tag="text"):
     """Plain text; never empty in a request."""
 
     text: str
 
 
-class Thinking(msgspec.Struct, frozen=True, kw_only=True, tag="thinking", omit_defaults=True):
+class Thinking(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="thinking", omit_defaults=True):
     """A model's reasoning, valid for that model only."""
 
     model: str
@@ -26,7 +29,7 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True, tag="thinking", omit_d
     """What of it a person may read."""
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="call", omit_defaults=True):
+class ToolCall(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="call", omit_defaults=True):
     """A call the model asks for."""
 
     call_id: str
@@ -38,7 +41,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="call", omit_defau
     """The provider's id: data only, servers repeat theirs."""
 
 
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="result", omit_defaults=True):
+class ToolResult(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="result", omit_defaults=True):
     """What a call came to."""
 
     call_id: str
@@ -46,7 +49,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="result", omit_d
     is_error: bool = False
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Tokens of one call as the provider counted them. input_tokens excludes the cached ones."""
 
     input_tokens: int = 0
@@ -64,7 +67,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+class ToolSpec(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """A tool as the model is told of it."""
 
     name: str
@@ -81,13 +84,13 @@ StopReason = Literal["end", "calls", "cut", "pause", "refusal", "interrupted"]
 provider paused the turn, the model refused, or a person interrupted it."""
 
 
-class UserMessage(msgspec.Struct, frozen=True, tag="user"):
+class UserMessage(msgspec.Struct, gc=False, frozen=True, tag="user"):
     """What the model is told: tool results first, then text."""
 
     content: tuple[UserBlock, ...]
 
 
-class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant"):
+class AssistantMessage(msgspec.Struct, gc=False, frozen=True, tag="assistant"):
     """What the model said. Never empty."""
 
     content: tuple[ReplyBlock, ...]

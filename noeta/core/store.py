@@ -260,7 +260,8 @@ class Store(Protocol):
         """Write to the log; see the module's first page.
 
         Raises Conflict (epoch, owner, status, seq, an item already taken, children of a
-        cancelled task), InboxNotEmpty (move), CommitUnknown. All but the last change nothing.
+        cancelled task, a task that is gone), InboxNotEmpty (move), TaskExists (a child's id is
+        another task's), CommitUnknown. All but the last change nothing.
         """
 
     async def post(self, post: Post) -> bool:

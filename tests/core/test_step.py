@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from noeta.backends.models.scripted import ScriptedModel
 from noeta.core import events as e
 from noeta.core import item as i
 from noeta.core import texts
@@ -243,3 +244,14 @@ def _raise(error: ModelError) -> Callable[[object], Reply]:
         raise error
 
     return answer
+
+
+async def test_a_paused_reply_is_continued_in_the_message_it_began() -> None:
+    steps = [{"text": "first half,", "stop": "pause"}, {"text": "second half"}, {"text": "third"}]
+    async with scene(ScriptedModel.from_steps(steps)) as s:
+        await s.create("go", kind="interactive")
+        await s.run()
+        await s.say("more")
+        await s.run()
+        said = [ev.content for ev in await s.events() if isinstance(ev, e.ModelReplied)]
+        assert said == [(Text("first half,"),), (Text("second half"),), (Text("third"),)]

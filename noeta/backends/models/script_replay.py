@@ -8,7 +8,16 @@ the note that noeta sends after it does. An error leaves nothing: who plays the 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from noeta.backends.models.script import Branch, Fail, Say, Script, Seen, SeenResult, Silence
+from noeta.backends.models.script import (
+    Branch,
+    Fail,
+    Say,
+    Script,
+    Seen,
+    SeenResult,
+    Silence,
+    Step,
+)
 from noeta.core import texts
 from noeta.core.message import (
     AssistantMessage,
@@ -96,21 +105,44 @@ def _chosen(branch: Branch, seen: Seen) -> int:
 
 
 def _said(script: Script, place: Place, message: AssistantMessage) -> Place:
-    try:
-        index = upcoming(script, place, None)
-    except GoesInCircles as circle:
-        # Another model wrote this reply, the script could not have: stay where it turns.
-        (index,) = circle.args
-    step = script.steps[index] if index < len(script.steps) else None
+    index = _played(script, place)
+    replies_count = place.replies_count + 1
+    blocks_left = len(message.content)
+    while isinstance(step := _step(script, index), Say) and step.stop == "pause":
+        # What is said after a pause joins the message before it.
+        blocks_left -= _blocks_count(step)
+        if blocks_left <= 0:
+            break
+        replies_count += 1
+        index = _played(script, replace(place, step=step.goto))
     return replace(
         place,
         step=step.goto if isinstance(step, Say) else index,
-        replies_count=place.replies_count + 1,
+        replies_count=replies_count,
         tools={b.call_id: b.name for b in message.content if isinstance(b, ToolCall)},
         empty_replies=0,
         chars=place.chars + _chars(message),
         chars_repeated=place.chars,
     )
+
+
+def _played(script: Script, place: Place) -> int:
+    """The step that a reply which is known to have followed came from."""
+    try:
+        return upcoming(script, place, None)
+    except GoesInCircles as circle:
+        # Another model wrote this reply, the script could not have: stay where it turns.
+        index: int = circle.args[0]
+        return index
+
+
+def _step(script: Script, index: int) -> Step | None:
+    return script.steps[index] if index < len(script.steps) else None
+
+
+def _blocks_count(step: Say) -> int:
+    speech = step.speech
+    return bool(speech.thinking) + bool(speech.text) + len(step.calls)
 
 
 def _told(place: Place, message: UserMessage) -> Place:

@@ -1,0 +1,180 @@
+"""The `noeta` command: its arguments, and what its errors look like.
+
+Handlers are imported when they are used, so that `--version` and `--help` load nothing heavy.
+Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from noeta import __version__
+from noeta.core.errors import NoetaError
+
+USAGE_ERRORS = frozenset(
+    {"AmbiguousId", "BadId", "NoSuchTask", "PromptRefused", "ScriptError", "SettingsError"}
+)
+"""Errors that a person mends by giving something else: exit code 2."""
+
+EXAMPLES = """\
+examples:
+  noeta --model scripted:demo.yaml            chat in this directory
+  noeta -p "tidy up" --model scripted:s.yaml  one prompt; the answer goes to stdout
+  noeta --continue                            carry on the last task of this directory
+  noeta --resume k3v9                         carry on a task, also after kill -9
+  noeta tasks list                            what there is
+  noeta demo                                  see a task survive two kills
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and give its exit code."""
+    args = build_parser().parse_args(argv)
+    try:
+        return _dispatch(args)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except NoetaError as error:
+        print(f"noeta: {error}", file=sys.stderr)
+        return 2 if type(error).__name__ in USAGE_ERRORS else 1
+
+
+def _dispatch(args: argparse.Namespace) -> int:
+    match args.command:
+        case "tasks":
+            from noeta.cli.tasks import tasks
+
+            return tasks(args)
+        case "doctor":
+            from noeta.cli.doctor import doctor
+
+            return doctor(args)
+        case "trust":
+            from noeta.cli.trust import trust
+
+            return trust(args)
+        case "demo":
+            from noeta.cli.demo import demo
+
+            return demo(args)
+        case _:
+            from noeta.cli.run import run
+
+            return run(args)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="noeta",
+        description="Run LLM agents that cannot lose their work. Without a command: chat.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"noeta {__version__}")
+    _add_run_flags(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    _add_tasks(commands)
+    _add_simple(
+        commands,
+        "doctor",
+        "check this machine, the settings and the store",
+        "examples:\n  noeta doctor\n  noeta doctor --json\n",
+    ).add_argument("--json", action="store_true", help="for programs")
+    trust = _add_simple(
+        commands,
+        "trust",
+        "let a workspace bring settings of its own",
+        "examples:\n  noeta trust            this directory\n  noeta trust --remove ~/src/x\n",
+    )
+    trust.add_argument("directory", nargs="?", help="default: the current directory")
+    trust.add_argument("--remove", action="store_true", help="trust it no more")
+    demo = _add_simple(
+        commands,
+        "demo",
+        "see a task survive two kills, offline",
+        "examples:\n  noeta demo\n  noeta demo --seed 7\n",
+    )
+    demo.add_argument("--seed", type=int, default=None, help="choose where the kills fall")
+    demo.add_argument("--keep", action="store_true", help="leave the scratch directory")
+    return parser
+
+
+def _add_run_flags(parser: argparse.ArgumentParser) -> None:
+    flags = parser.add_argument_group("running a task")
+    flags.add_argument(
+        "-p",
+        "--print",
+        dest="prompt",
+        nargs="?",
+        const="",
+        metavar="PROMPT",
+        help="run one prompt (from stdin when none is given) and print the answer",
+    )
+    flags.add_argument("--model", metavar="ROUTE", help="the model, such as scripted:FILE")
+    flags.add_argument("--cwd", metavar="DIR", help="the task's directory; default: this one")
+    flags.add_argument("--resume", metavar="ID", help="carry on a task; its first letters do")
+    flags.add_argument(
+        "--continue",
+        dest="continue_",
+        action="store_true",
+        help="carry on the last unfinished task of this directory",
+    )
+    flags.add_argument(
+        "--permission-mode",
+        metavar="MODE",
+        help="what runs without asking: default, acceptEdits or bypassPermissions",
+    )
+    flags.add_argument(
+        "--on-ask",
+        choices=("park", "deny"),
+        help="what a call that needs your leave does; default: park in a chat, deny with -p",
+    )
+    flags.add_argument(
+        "--output-format", choices=("text", "json"), help="what -p prints; default: text"
+    )
+
+
+def _add_tasks(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
+    parser = commands.add_parser(
+        "tasks",
+        help="list and look at tasks",
+        description="List and look at tasks.",
+        epilog="examples:\n  noeta tasks list\n  noeta tasks log k3v9 --json\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    listing = verbs.add_parser("list", help="the tasks, the last used first")
+    listing.add_argument("--all", action="store_true", help="of every directory, ended ones too")
+    listing.add_argument("--limit", type=int, default=30, help="at most so many; default: 30")
+    listing.add_argument("--json", action="store_true", help="for programs: one array")
+    show = verbs.add_parser("show", help="one task: its state and its usage")
+    show.add_argument("id", help="the task; its first letters do")
+    show.add_argument("--json", action="store_true", help="for programs: one object")
+    log = verbs.add_parser("log", help="one task's log, an entry a line")
+    log.add_argument("id", help="the task; its first letters do")
+    log.add_argument("--after", type=int, default=0, metavar="SEQ", help="entries after this one")
+    log.add_argument("--limit", type=int, default=None, help="at most so many; default: all")
+    log.add_argument("--json", action="store_true", help="for programs: an object a line")
+
+
+def _add_simple(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    summary: str,
+    epilog: str,
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )

@@ -1,0 +1,102 @@
+"""Running tasks: the chat, one prompt, and carrying on."""
+
+import argparse
+import sys
+
+import anyio
+
+from noeta.cli.context import Context, context_of
+from noeta.core.task import TaskRow
+from noeta.frontends.line import Terminal, chat, run_prompt
+from noeta.host.assemble import open_client
+from noeta.host.client import Client, PromptRefused, TaskRequest
+from noeta.host.process import describe, is_dead, local_queue
+from noeta.host.routes import checked_route
+from noeta.host.settings import SettingsError
+
+STDIN_BYTES_MAX = 10 * 1024 * 1024
+
+
+def run(args: argparse.Namespace) -> int:
+    """The `noeta` command without a subcommand."""
+    if args.resume and args.continue_:
+        raise SettingsError("--resume and --continue exclude each other; --resume ID names one")
+    if args.output_format and args.prompt is None:
+        raise SettingsError('--output-format goes with -p, as in: noeta -p "..." --output-format json')
+    context = context_of(args)
+    return anyio.run(_run, args, context)
+
+
+async def _run(args: argparse.Namespace, context: Context) -> int:
+    terminal = Terminal.standard()
+    carries_on = bool(args.resume or args.continue_)
+    prompt = _prompt(args, carries_on)
+    request = None if carries_on else _request(args, context, prompt)
+    async with open_client(context.home, context.loaded.settings) as client:
+        opening: TaskRequest | str
+        if request is not None:
+            opening = request
+        else:
+            row = await _attach(client, args, context)
+            opening = row.id
+        if args.prompt is None:
+            return await chat(client, opening, terminal=terminal)
+        return await run_prompt(
+            client, opening, prompt=prompt, terminal=terminal, format=args.output_format or "text"
+        )
+
+
+def _prompt(args: argparse.Namespace, carries_on: bool) -> str | None:
+    """What -p runs; None: nothing new, the open turn is carried on."""
+    if args.prompt is None:
+        return None
+    text: str = args.prompt
+    if not text and not sys.stdin.isatty():
+        data = sys.stdin.buffer.read(STDIN_BYTES_MAX + 1)
+        if len(data) > STDIN_BYTES_MAX:
+            raise PromptRefused("stdin holds more than 10 MiB; put it in a file and name the file")
+        text = data.decode("utf-8", errors="replace")
+    if not text.strip():
+        if carries_on:
+            return None
+        raise PromptRefused('-p needs a prompt, as in: noeta -p "list the files"')
+    return text
+
+
+def _request(args: argparse.Namespace, context: Context, prompt: str | None) -> TaskRequest:
+    settings = context.loaded.settings
+    one_shot = args.prompt is not None
+    return TaskRequest(
+        prompt=prompt,
+        cwd=str(context.workspace),
+        model=checked_route(settings.model, context.workspace),
+        kind="one_shot" if one_shot else "interactive",
+        on_ask=args.on_ask or ("deny" if one_shot else "park"),
+        permission_mode=settings.permission_mode,
+    )
+
+
+async def _attach(client: Client, args: argparse.Namespace, context: Context) -> TaskRow:
+    """The task to carry on, taken up here if it may be. Raises SettingsError."""
+    if args.resume:
+        row = await client.task(await client.find(args.resume))
+    else:
+        cwd = str(context.workspace)
+        rows = await client.tasks(
+            statuses=("ready", "running", "waiting", "kept"), cwd=cwd, limit=1
+        )
+        if not rows:
+            raise SettingsError(
+                f"there is no unfinished task in {cwd}; `noeta tasks list --all` shows every task"
+            )
+        row = rows[0]
+    if row.queue.startswith("local:") and row.queue != local_queue():
+        raise SettingsError(
+            f"task {row.id} lives on the files of host {row.queue[6:]}; resume it there"
+        )
+    if row.status == "running" and row.owner and not is_dead(row.owner):
+        print(
+            f"Task {row.id} is run by {describe(row.owner)}; what you send goes there.",
+            file=sys.stderr,
+        )
+    return await client.attach(row.id)

@@ -1,0 +1,173 @@
+"""Settings: from files, the environment and flags, each stronger than the one before.
+
+In rising strength: `NOETA_HOME/settings.toml`, the workspace's `.noeta/settings.toml` and
+`.noeta/settings.local.toml` (both only once the workspace is trusted), environment variables,
+flags. A mistake in any of them is a SettingsError that names the place, the key and the mend.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noeta.core.errors import NoetaError
+from noeta.host.home import Home
+from noeta.host.trust import is_trusted
+
+FILE_BYTES_MAX = 1024 * 1024
+PERMISSION_MODES = ("default", "acceptEdits", "bypassPermissions")
+
+
+class SettingsError(NoetaError):
+    """A setting is wrong; the message names where it stands and what to write instead."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting there is, with its default."""
+
+    store: str = ""
+    """A path of a sqlite file; empty: the one in NOETA_HOME."""
+    model: str = ""
+    """The model's route, such as `scripted:FILE`; empty: none is chosen."""
+    permission_mode: str = "default"
+    """What runs without asking: `default` nothing that writes, `acceptEdits` file edits,
+    `bypassPermissions` everything."""
+    lease_seconds: float = 30.0
+    """How long a silent worker keeps its tasks, 0.2 to 3600."""
+
+
+SETTING_NAMES = tuple(Settings.__struct_fields__)
+ENVIRONMENT = {
+    "NOETA_STORE": "store",
+    "NOETA_MODEL": "model",
+    "NOETA_PERMISSION_MODE": "permission_mode",
+    "NOETA_LEASE_SECONDS": "lease_seconds",
+}
+"""Environment variables that set a setting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One place settings come from, as doctor shows it."""
+
+    name: str
+    values: Mapping[str, Any]
+    problem: str = ""
+    """Why its values do not count, when they do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The settings in force and where they came from, the weakest first."""
+
+    settings: Settings
+    sources: tuple[Source, ...]
+
+    def origin(self, name: str) -> str:
+        """The place that decided this setting."""
+        for source in reversed(self.sources):
+            if name in source.values and not source.problem:
+                return source.name
+        return "default"
+
+
+def load_settings(
+    home: Home,
+    workspace: Path,
+    *,
+    environ: Mapping[str, str],
+    flags: Mapping[str, Any],
+) -> Loaded:
+    """The settings for a run in this workspace. Raises SettingsError."""
+    sources = [_file(home.settings_path)]
+    trusted = is_trusted(home, workspace)
+    for name in ("settings.toml", "settings.local.toml"):
+        path = workspace / ".noeta" / name
+        if trusted:
+            sources.append(_file(path))
+        elif path.exists():
+            sources.append(
+                Source(name=str(path), values={}, problem="not trusted; see `noeta trust`")
+            )
+    sources.append(_environment(environ))
+    sources.append(Source(name="flags", values={k: v for k, v in flags.items() if v is not None}))
+    merged: dict[str, Any] = {}
+    for source in sources:
+        merged.update(_checked(source))
+    return Loaded(settings=Settings(**merged), sources=tuple(sources))
+
+
+def _file(path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return Source(name=str(path), values={})
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > FILE_BYTES_MAX:
+        raise SettingsError(f"{path} is larger than a settings file may be (1 MiB)")
+    try:
+        return Source(name=str(path), values=tomllib.loads(data.decode("utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+
+
+def _environment(environ: Mapping[str, str]) -> Source:
+    values: dict[str, Any] = {}
+    for variable, name in ENVIRONMENT.items():
+        text = environ.get(variable, "")
+        if not text:
+            continue
+        if name == "lease_seconds":
+            try:
+                values[name] = float(text)
+            except ValueError as error:
+                raise SettingsError(
+                    f"{variable} is {text!r}; give seconds, such as 30"
+                ) from error
+        else:
+            values[name] = text
+    return Source(name="environment", values=values)
+
+
+def _checked(source: Source) -> dict[str, Any]:
+    values = dict(source.values)
+    for name in values:
+        if name not in SETTING_NAMES:
+            raise SettingsError(
+                f"{source.name}: there is no setting {name!r}; the settings are"
+                f" {', '.join(SETTING_NAMES)}"
+            )
+    try:
+        settings = msgspec.convert(values, Settings, strict=True)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{source.name}: {error}") from error
+    if settings.permission_mode not in PERMISSION_MODES:
+        raise SettingsError(
+            f"{source.name}: permission_mode is {settings.permission_mode!r}; it is one of"
+            f" {', '.join(PERMISSION_MODES)}"
+        )
+    if not 0.2 <= settings.lease_seconds <= 3600:
+        raise SettingsError(f"{source.name}: lease_seconds is 0.2 to 3600")
+    return {name: getattr(settings, name) for name in values}
+
+
+def workspace_of(directory: str | None) -> Path:
+    """The directory a run is about, absolute. Raises SettingsError when it is none."""
+    path = Path(directory).expanduser() if directory else _current_directory()
+    if not path.is_dir():
+        kind = "is not a directory" if path.exists() else "does not exist"
+        raise SettingsError(f"{str(path)!r} {kind}; give --cwd a directory")
+    return path.absolute()
+
+
+def _current_directory() -> Path:
+    try:
+        return Path(os.getcwd())
+    except FileNotFoundError as error:
+        raise SettingsError("the current directory was deleted; cd to another one") from error
