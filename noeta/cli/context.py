@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from noeta.host.home import Home
-from noeta.host.settings import Loaded, load_settings, workspace_of
+from noeta.host.settings import Loaded, home_of, load_settings, workspace_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Context:
 
 def context_of(args: argparse.Namespace) -> Context:
     """The context of a command line. Raises SettingsError."""
-    home = Home.from_environ(os.environ)
+    home = home_of(os.environ)
     workspace = workspace_of(getattr(args, "cwd", None))
     flags = {
         "model": getattr(args, "model", None),

@@ -81,7 +81,10 @@ async def _run(seed: int, scratch: Path) -> int:
         with anyio.fail_after(DEADLINE_SECONDS):
             task_id = await client.create(request)
             stage = _Stage(client, task_id, scratch, plan)
-            await stage.play()
+            try:
+                await stage.play()
+            finally:
+                stage.end_workers()
         entries = await client.log(task_id, limit=10_000)
     _print_log(entries)
     return _verdict(entries, scratch, stage.kills)
@@ -99,6 +102,7 @@ class _Stage:
         self._started_at = time.monotonic()
         self._seq = 0
         self._worker_number = 0
+        self._workers: list[Process] = []
 
     async def play(self) -> None:
         """Three workers: two are killed, the third finishes."""
@@ -132,8 +136,11 @@ class _Stage:
             env={**_clean_environ(), "NOETA_HOME": str(self._scratch / "home")},
             start_new_session=True,
         )
-        how = "takes the task" if self._worker_number == 1 else (
-            f"carries on from entry {self._seq} of the log"
+        self._workers.append(worker)
+        how = (
+            "takes the task"
+            if self._worker_number == 1
+            else (f"carries on from entry {self._seq} of the log")
         )
         self._say("+", f"worker {self._worker_number} (process {worker.pid}) {how}")
         return worker
@@ -145,6 +152,12 @@ class _Stage:
         self.kills += 1
         await self._show_new()
         self._say("x", f"SIGKILL to worker {self._worker_number}, {when}", strong=True)
+
+    def end_workers(self) -> None:
+        """After a failure or a Ctrl-C nothing of the demo goes on."""
+        for worker in self._workers:
+            if worker.returncode is None:
+                worker.kill()
 
     async def _until_caught(self, worker: Process) -> None:
         """Until the shipping script stands where the plan holds it."""
@@ -166,7 +179,7 @@ class _Stage:
         """The dead worker's command must not act any more; its guardian sees to that."""
         pid = self._held_pid()
         assert pid is not None
-        while _is_alive(pid):
+        while _is_alive(pid):  # noqa: ASYNC110 # Nobody tells us: it is not our child.
             await anyio.sleep(0.02)
         hold_of(self._scratch, self._plan).unlink()
         self._say("-", "its command is gone too: the guardian ended it")
@@ -234,7 +247,9 @@ class _Stage:
 def _print_log(entries: Sequence[Entry]) -> None:
     print("\nThe log (entry, claim, type):")
     for entry in entries:
-        print(f"{entry.seq:>4}  {entry.epoch}  {type_of(entry):<16} {describe(entry)[:90]}".rstrip())
+        print(
+            f"{entry.seq:>4}  {entry.epoch}  {type_of(entry):<16} {describe(entry)[:90]}".rstrip()
+        )
 
 
 def _verdict(entries: Sequence[Entry], scratch: Path, kills: int) -> int:

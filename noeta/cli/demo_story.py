@@ -97,9 +97,7 @@ def shipped(scratch: Path) -> list[str]:
 def _steps(plan: Plan) -> list[dict[str, Any]]:
     slow = _slow_label(plan)
     orders = "".join(f"{order}\n" for order in ORDERS)
-    steps = [
-        _reply("list", "I write the list down first.", ("Write", "orders.txt", orders), slow)
-    ]
+    steps = [_reply("list", "I write the list down first.", ("Write", "orders.txt", orders), slow)]
     for order, following in zip(ORDERS, [*ORDERS[1:], None], strict=True):
         after = f"ship {following}" if following else "done"
         steps += _order_steps(order, after, slow)

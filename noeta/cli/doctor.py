@@ -20,7 +20,7 @@ from noeta.core.errors import NoetaError
 from noeta.host.assemble import load_plugins, open_viewer, store_path
 from noeta.host.home import Home
 from noeta.host.routes import checked_route
-from noeta.host.settings import SETTING_NAMES
+from noeta.host.settings import SETTING_NAMES, home_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,10 @@ def doctor(args: argparse.Namespace) -> int:
 async def _all(args: argparse.Namespace) -> list[Finding]:
     findings = list(_machine())
     try:
+        findings.append(_home(home_of(os.environ)))
+    except NoetaError as error:
+        return [*findings, Finding("problem", "home", str(error))]
+    try:
         context = context_of(args)
     except NoetaError as error:
         return [*findings, Finding("problem", "settings", str(error))]
@@ -66,19 +70,20 @@ def _machine() -> Iterator[Finding]:
         if bash
         else Finding("note", "bash", "not found; commands are run with /bin/sh")
     )
-    home = Home.from_environ(os.environ)
+
+
+def _home(home: Home) -> Finding:
     writable = _nearest(home.path)
     if os.access(writable, os.W_OK | os.X_OK):
-        yield Finding("ok", "home", str(home.path))
-    else:
-        yield Finding(
-            "problem", "home", f"{writable} cannot be written to; set NOETA_HOME to another place"
-        )
+        return Finding("ok", "home", str(home.path))
+    return Finding(
+        "problem", "home", f"{writable} cannot be written to; set NOETA_HOME to another place"
+    )
 
 
 def _nearest(path: Path) -> Path:
     """The path, or the nearest directory above it that exists."""
-    while not path.exists():
+    while not os.path.exists(path):
         path = path.parent
     return path
 
@@ -110,10 +115,10 @@ def _plugins() -> Iterator[Finding]:
 
 
 async def _store(context: Context) -> Finding:
-    path = store_path(context.home, context.loaded.settings)
-    if not path.exists():
-        return Finding("ok", "store", f"{path} (made with the first task)")
     try:
+        path = store_path(context.home, context.loaded.settings)
+        if not os.path.exists(path):
+            return Finding("ok", "store", f"{path} (made with the first task)")
         async with open_viewer(context.home, context.loaded.settings) as client:
             rows = await client.tasks(limit=10_000)
     except NoetaError as error:

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted.
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -30,18 +31,44 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code."""
-    args = build_parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A title or a path may hold what this terminal's encoding does not.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return _dispatch(args)
+        code = _parse_and_run(argv)
+        if sys.stdout is not None:
+            # Here and not at the interpreter's end, which would show a traceback.
+            sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone; nothing more can be said there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
+        return 1
+    except OSError as error:
+        _drop_stdout()
+        where = f"{error.filename}: " if error.filename else "input or output failed: "
+        print(f"noeta: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except NoetaError as error:
         print(f"noeta: {error}", file=sys.stderr)
         return 2 if type(error).__name__ in USAGE_ERRORS else 1
+
+
+def _parse_and_run(argv: Sequence[str] | None) -> int:
+    try:
+        args = build_parser().parse_args(argv)
+    except SystemExit as exit:
+        # What argparse printed, help or a mistake, is still to be flushed.
+        return exit.code if isinstance(exit.code, int) else 0
+    return _dispatch(args)
+
+
+def _drop_stdout() -> None:
+    """Let the interpreter's last flush of what could not be written go nowhere."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from noeta.cli.context import Context, context_of
 from noeta.core.task import TaskRow
 from noeta.frontends.line import Terminal, chat, run_prompt
 from noeta.host.assemble import open_client
-from noeta.host.client import Client, PromptRefused, TaskRequest
+from noeta.host.client import Client, PromptRefused, TaskRequest, check_message
 from noeta.host.process import describe, is_dead, local_queue
 from noeta.host.routes import checked_route
 from noeta.host.settings import SettingsError
@@ -22,7 +22,9 @@ def run(args: argparse.Namespace) -> int:
     if args.resume and args.continue_:
         raise SettingsError("--resume and --continue exclude each other; --resume ID names one")
     if args.output_format and args.prompt is None:
-        raise SettingsError('--output-format goes with -p, as in: noeta -p "..." --output-format json')
+        raise SettingsError(
+            '--output-format goes with -p, as in: noeta -p "..." --output-format json'
+        )
     context = context_of(args)
     return anyio.run(_run, args, context)
 
@@ -37,7 +39,7 @@ async def _run(args: argparse.Namespace, context: Context) -> int:
         if request is not None:
             opening = request
         else:
-            row = await _attach(client, args, context)
+            row = await _carried_on(client, args, context)
             opening = row.id
         if args.prompt is None:
             return await chat(client, opening, terminal=terminal)
@@ -51,7 +53,7 @@ def _prompt(args: argparse.Namespace, carries_on: bool) -> str | None:
     if args.prompt is None:
         return None
     text: str = args.prompt
-    if not text and not sys.stdin.isatty():
+    if not text and sys.stdin is not None and not sys.stdin.isatty():
         data = sys.stdin.buffer.read(STDIN_BYTES_MAX + 1)
         if len(data) > STDIN_BYTES_MAX:
             raise PromptRefused("stdin holds more than 10 MiB; put it in a file and name the file")
@@ -60,7 +62,7 @@ def _prompt(args: argparse.Namespace, carries_on: bool) -> str | None:
         if carries_on:
             return None
         raise PromptRefused('-p needs a prompt, as in: noeta -p "list the files"')
-    return text
+    return check_message(text)
 
 
 def _request(args: argparse.Namespace, context: Context, prompt: str | None) -> TaskRequest:
@@ -76,8 +78,8 @@ def _request(args: argparse.Namespace, context: Context, prompt: str | None) -> 
     )
 
 
-async def _attach(client: Client, args: argparse.Namespace, context: Context) -> TaskRow:
-    """The task to carry on, taken up here if it may be. Raises SettingsError."""
+async def _carried_on(client: Client, args: argparse.Namespace, context: Context) -> TaskRow:
+    """The task to carry on. Raises SettingsError."""
     if args.resume:
         row = await client.task(await client.find(args.resume))
     else:
@@ -99,4 +101,4 @@ async def _attach(client: Client, args: argparse.Namespace, context: Context) ->
             f"Task {row.id} is run by {describe(row.owner)}; what you send goes there.",
             file=sys.stderr,
         )
-    return await client.attach(row.id)
+    return row

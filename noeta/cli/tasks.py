@@ -131,9 +131,7 @@ def _state_facts(state: TaskState) -> dict[str, Any]:
         "last_turn_detail": state.turn_detail,
         "model_calls": state.model_calls_count,
         "tool_calls": state.calls_count,
-        "waits_for_answer": [
-            c.call.call_id for c in state.calls.values() if c.awaits_answer
-        ],
+        "waits_for_answer": [c.call.call_id for c in state.calls.values() if c.awaits_answer],
         "usage": msgspec.to_builtins(state.usage),
     }
 

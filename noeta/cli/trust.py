@@ -4,13 +4,12 @@ import argparse
 import os
 
 from noeta.host import trust as trusted
-from noeta.host.home import Home
-from noeta.host.settings import SettingsError, workspace_of
+from noeta.host.settings import SettingsError, home_of, workspace_of
 
 
 def trust(args: argparse.Namespace) -> int:
     """Trust a directory, or stop trusting it."""
-    home = Home.from_environ(os.environ)
+    home = home_of(os.environ)
     workspace = workspace_of(args.directory)
     try:
         if args.remove:

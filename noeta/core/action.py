@@ -72,9 +72,7 @@ class EndTask:
     detail: str = ""
 
 
-Action = (
-    Await | Stop | Interrupted | StartCalls | CallModel | EndTurn | HandBack | EndTask
-)
+Action = Await | Stop | Interrupted | StartCalls | CallModel | EndTurn | HandBack | EndTask
 
 
 def next_action(

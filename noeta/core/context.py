@@ -101,9 +101,7 @@ class Renderer:
             model=state.model, system=system, tools=tools, messages=messages, digest=chain.hex()
         )
 
-    def _set_head(
-        self, model: str, system: tuple[str, ...], tools: tuple[ToolSpec, ...]
-    ) -> None:
+    def _set_head(self, model: str, system: tuple[str, ...], tools: tuple[ToolSpec, ...]) -> None:
         head = (model, system, tools)
         if self._head == head:
             return
@@ -167,6 +165,4 @@ def _tail(state: TaskState) -> UserMessage | None:
 
 
 def _placeholder(call: CallState) -> ToolResult:
-    return ToolResult(
-        call_id=call.call.call_id, content=(Text(texts.CALL_OPEN),), is_error=True
-    )
+    return ToolResult(call_id=call.call.call_id, content=(Text(texts.CALL_OPEN),), is_error=True)

@@ -176,9 +176,7 @@ def _tool_started(state: TaskState, event: e.ToolStarted) -> None:
 
 def _tool_finished(state: TaskState, event: e.ToolFinished) -> None:
     call = _open_call(state, event.call_id)
-    call.result = ToolResult(
-        call_id=event.call_id, content=event.content, is_error=event.is_error
-    )
+    call.result = ToolResult(call_id=event.call_id, content=event.content, is_error=event.is_error)
     if not state.open_calls:
         results: list[UserBlock] = [c.result for c in state.calls.values() if c.result]
         state.calls.clear()

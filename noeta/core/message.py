@@ -19,7 +19,9 @@ class Text(msgspec.Struct, gc=False, frozen=True, tag="text"):
     text: str
 
 
-class Thinking(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="thinking", omit_defaults=True):
+class Thinking(
+    msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="thinking", omit_defaults=True
+):
     """A model's reasoning, valid for that model only."""
 
     model: str
@@ -41,7 +43,9 @@ class ToolCall(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="call", 
     """The provider's id: data only, servers repeat theirs."""
 
 
-class ToolResult(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="result", omit_defaults=True):
+class ToolResult(
+    msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="result", omit_defaults=True
+):
     """What a call came to."""
 
     call_id: str

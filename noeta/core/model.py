@@ -21,9 +21,7 @@ ErrorKind = Literal["transient", "overflow", "auth", "quota", "fatal"]
 class ModelError(NoetaError):
     """The provider refused, failed or broke off; the message keeps the provider's own words."""
 
-    def __init__(
-        self, message: str, *, kind: ErrorKind, retry_after: float | None = None
-    ) -> None:
+    def __init__(self, message: str, *, kind: ErrorKind, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
         self.retry_after = retry_after

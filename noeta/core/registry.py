@@ -33,9 +33,7 @@ class Registry:
             plugin.name: plugin.fold for plugin in self.plugins if plugin.fold is not None
         }
         self.pins = tuple(pin(plugin) for plugin in self.plugins)
-        self.parallel = frozenset(
-            name for name, tool in self.tools.items() if tool.flags.parallel
-        )
+        self.parallel = frozenset(name for name, tool in self.tools.items() if tool.flags.parallel)
         self._specs = tuple(tool.spec() for tool in self.tools.values())
 
     def prompt(self, model: str, view: TaskView) -> PromptSet:

@@ -233,9 +233,7 @@ class Store(Protocol):
         Raises CommitUnknown: `adopt` finds what landed.
         """
 
-    async def adopt(
-        self, worker: str, known: Collection[str], lease_seconds: float
-    ) -> list[Claim]:
+    async def adopt(self, worker: str, known: Collection[str], lease_seconds: float) -> list[Claim]:
         """Claim anew (epoch + 1) what the store says is this worker's but is not in `known`."""
 
     async def renew(self, claim: Claim, lease_seconds: float) -> Claim | None:

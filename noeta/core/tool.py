@@ -89,9 +89,7 @@ class Tool(Generic[Input]):
         if len(components) > 1:
             shown["$defs"] = {k: v for k, v in components.items() if k != self.input.__name__}
         raw = msgspec.json.encode(shown, order="deterministic")
-        return ToolSpec(
-            name=self.name, description=self.description, input_schema=msgspec.Raw(raw)
-        )
+        return ToolSpec(name=self.name, description=self.description, input_schema=msgspec.Raw(raw))
 
     def parse(self, raw: msgspec.Raw) -> Input:
         """The call's input as a struct. Raises InvalidInput."""

@@ -1,6 +1,7 @@
 """Assembly: the only module that knows every part, and puts them together."""
 
 import logging
+import os
 import random
 import sys
 from collections.abc import AsyncIterator
@@ -22,7 +23,7 @@ from noeta.host.background import ThreadBackground
 from noeta.host.home import Home
 from noeta.host.local import Deltas, LocalClient
 from noeta.host.routes import Routes
-from noeta.host.settings import Settings
+from noeta.host.settings import Settings, expanded
 from noeta.host.system_clock import SystemClock
 
 SYSTEM = (
@@ -34,19 +35,19 @@ log = logging.getLogger("noeta")
 
 
 def store_path(home: Home, settings: Settings) -> Path:
-    """Where the sqlite store lies."""
-    return Path(settings.store).expanduser() if settings.store else home.store_path
+    """Where the sqlite store lies. Raises SettingsError."""
+    return expanded(settings.store) if settings.store else home.store_path
 
 
 @asynccontextmanager
 async def open_store(
     home: Home, settings: Settings, *, create: bool = True
 ) -> AsyncIterator[SqliteStore]:
-    """The store the settings name. Raises StoreUnavailable."""
+    """The store the settings name. Raises StoreUnavailable, SettingsError."""
     path = store_path(home, settings)
+    if not create and not os.path.exists(path):
+        raise StoreUnavailable(f"there is no store at {path} yet; start a task first")
     if path == home.store_path:
-        if not create and not path.exists():
-            raise StoreUnavailable(f"there is no store at {path} yet; start a task first")
         try:
             home.make()
         except OSError as error:

@@ -90,10 +90,11 @@ class Client(Protocol):
     async def send(self, task_id: str, text: str, *, key: str | None = None) -> None:
         """Send a message. Raises TaskOver, PromptRefused."""
 
-    async def answer(
-        self, task_id: str, call_id: str, *, allow: bool, reason: str = ""
-    ) -> None:
-        """Answer a parked call, bound to its input as the log shows it. Raises AlreadySettled."""
+    async def answer(self, task_id: str, call_id: str, *, allow: bool, reason: str = "") -> None:
+        """Answer a parked call, bound to its input as the log shows it.
+
+        Raises AlreadySettled for a call that waits for no answer, and for all but the first.
+        """
 
     async def interrupt(self, task_id: str) -> None:
         """Stop the open turn and keep its work; nothing when no turn is open."""
@@ -123,3 +124,21 @@ class Client(Protocol):
         self, task_id: str, *, after: int = 0
     ) -> AbstractAsyncContextManager[AsyncIterator[Update]]:
         """Updates of a task from seq `after` on; the iterator ends after TaskEnded."""
+
+
+def check_message(text: str) -> str:
+    """The text itself; raises PromptRefused when it cannot be a message."""
+    if not text.strip():
+        raise PromptRefused("the message is empty; say what the model should do")
+    size = len(readable(text).encode("utf-8"))
+    if size > MESSAGE_BYTES_MAX:
+        raise PromptRefused(
+            f"the message has {size:,} bytes and at most {MESSAGE_BYTES_MAX:,} fit; put the"
+            " text in a file and tell the model where it is"
+        )
+    return text
+
+
+def readable(text: str) -> str:
+    """The text as it can be stored: a byte that was no UTF-8 (a lone surrogate) becomes `?`."""
+    return text.encode("utf-8", errors="replace").decode("utf-8")

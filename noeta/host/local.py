@@ -6,12 +6,12 @@ entries are read from the store by everyone.
 """
 
 import random
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectSendStream
 
 from noeta.core import codec, ids
 from noeta.core import events as e
@@ -24,32 +24,30 @@ from noeta.core.state import TaskState
 from noeta.core.store import ItemKind, NewItem, NewTask, NoSuchTask, Post, Store, StoredEvent
 from noeta.core.task import Status, TaskRow
 from noeta.host.client import (
-    MESSAGE_BYTES_MAX,
     AlreadySettled,
     AmbiguousId,
     CaughtUp,
     Entry,
-    PromptRefused,
     TaskRequest,
     Update,
+    check_message,
+    readable,
 )
 
 LIVE_BACKLOG = 1000
-"""Live updates a slow watcher may fall behind before it loses some; recorded ones never."""
-POLL_SECONDS = 1.0
-"""A watcher looks this often without being told: notifications only make it quick."""
+"""What a slow watcher may fall behind before it loses live updates; recorded ones never."""
 PAGE_EVENTS = 500
 
 
 class Deltas:
-    """Who in this process watches which task's live text."""
+    """Who in this process watches which task."""
 
     def __init__(self) -> None:
-        self._watchers: dict[str, set[MemoryObjectSendStream[Progress | None]]] = {}
+        self._watchers: dict[str, set[MemoryObjectSendStream[Live | None]]] = {}
 
-    def publish_deltas(self, task_id: str, progress: Progress) -> None:
-        """Hand something live to the task's watchers; one that is behind loses it."""
-        self._send(task_id, progress)
+    def publish_deltas(self, task_id: str, seq: int, progress: Progress) -> None:
+        """Hand it to the task's watchers; one that is behind loses it."""
+        self._send(task_id, Live(seq, progress))
 
     def nudge(self, task_id: str | None) -> None:
         """Tell watchers that something was recorded; None: perhaps of any task."""
@@ -57,9 +55,9 @@ class Deltas:
             self._send(watched, None)
 
     @contextmanager
-    def watcher(self, task_id: str) -> Iterator[MemoryObjectReceiveStream[Progress | None]]:
+    def watcher(self, task_id: str) -> Iterator[LiveStream]:
         """A stream of a task's live updates and nudges while the context is open."""
-        send, receive = anyio.create_memory_object_stream[Progress | None](LIVE_BACKLOG)
+        send, receive = anyio.create_memory_object_stream[Live | None](LIVE_BACKLOG)
         self._watchers.setdefault(task_id, set()).add(send)
         try:
             with send, receive:
@@ -69,7 +67,7 @@ class Deltas:
             if not self._watchers[task_id]:
                 del self._watchers[task_id]
 
-    def _send(self, task_id: str, what: Progress | None) -> None:
+    def _send(self, task_id: str, what: Live | None) -> None:
         for stream in self._watchers.get(task_id, ()):
             try:
                 stream.send_nowait(what)
@@ -101,13 +99,20 @@ class LocalClient:
     @asynccontextmanager
     async def running(self) -> AsyncIterator["LocalClient"]:
         """This client with its worker at work; every task is handed back at the end."""
+        error: Exception | None = None
         with self._store.on_change(self._changed):
             async with anyio.create_task_group() as group:
                 group.start_soon(self._work)
                 try:
                     yield self
+                except Exception as caught:
+                    # Re-raised below: inside, the group would cancel the worker instead of
+                    # letting it hand back, and wrap the error so that nobody knows it.
+                    error = caught
                 finally:
                     self._stop()
+        if error is not None:
+            raise error
 
     async def _work(self) -> None:
         """Run the worker once there is a tree to run."""
@@ -168,13 +173,15 @@ class LocalClient:
         """`Client.find`."""
         if await self._row(prefix) is not None:
             return prefix
-        rows = [row for row in await self._store.rows(limit=10_000) if row.id.startswith(prefix)]
-        if len(rows) == 1:
-            return rows[0].id
-        if not rows or not prefix:
+        rows = await self._store.rows(limit=10_000) if prefix else ()
+        found = sorted(row.id for row in rows if row.id.startswith(prefix))
+        if not found:
             raise NoSuchTask(f"there is no task {prefix[:80]!r}; `noeta tasks list` shows them")
-        some = ", ".join(row.id for row in rows[:5])
-        raise AmbiguousId(f"{prefix!r} could be any of {some}; give more characters")
+        # A child's id begins with its parent's, and who types a parent's means the parent.
+        if any(not each.startswith(f"{found[0]}.") for each in found[1:]):
+            some = ", ".join(found[:5])
+            raise AmbiguousId(f"{prefix!r} could be any of {some}; give more characters")
+        return found[0]
 
     async def task(self, task_id: str) -> TaskRow:
         """`Client.task`."""
@@ -207,17 +214,19 @@ class LocalClient:
         await self.task(task_id)
         await self._post(task_id, "message", _message(text), key)
 
-    async def answer(
-        self, task_id: str, call_id: str, *, allow: bool, reason: str = ""
-    ) -> None:
+    async def answer(self, task_id: str, call_id: str, *, allow: bool, reason: str = "") -> None:
         """`Client.answer`."""
         call = (await self._state(task_id)).calls.get(call_id)
         if call is None or call.parked is None or not call.awaits_answer:
             raise AlreadySettled(f"call {call_id!r} of task {task_id} waits for no answer")
         digest = call.parked.input_digest
-        body = i.AnswerBody(call_id=call_id, input_digest=digest, allow=allow, reason=reason)
+        body = i.AnswerBody(
+            call_id=call_id, input_digest=digest, allow=allow, reason=readable(reason)
+        )
         # The key makes the first of two answers the one that counts, whoever sent it.
-        await self._post(task_id, "answer", i.encode_body(body), f"answer:{call_id}:{digest}")
+        key = f"answer:{call_id}:{digest}"
+        if not await self._post(task_id, "answer", i.encode_body(body), key):
+            raise AlreadySettled(f"call {call_id!r} of task {task_id} was answered before")
 
     async def interrupt(self, task_id: str) -> None:
         """`Client.interrupt`."""
@@ -227,11 +236,11 @@ class LocalClient:
     async def cancel(self, task_id: str, reason: str = "") -> None:
         """`Client.cancel`."""
         await self.task(task_id)
-        await self._post(task_id, "cancel", i.encode_body(i.CancelBody(reason)), "cancel")
+        await self._post(task_id, "cancel", i.encode_body(i.CancelBody(readable(reason))), "cancel")
 
-    async def _post(self, task_id: str, kind: ItemKind, body: bytes, key: str | None) -> None:
+    async def _post(self, task_id: str, kind: ItemKind, body: bytes, key: str | None) -> bool:
         item = NewItem(kind=kind, body=body, key=key, sender="user")
-        await self._store.post(Post(task_id=task_id, item=item))
+        return await self._store.post(Post(task_id=task_id, item=item))
 
     async def _state(self, task_id: str) -> TaskState:
         state = TaskState()
@@ -249,42 +258,38 @@ class LocalClient:
         return [_entry(s) for s in await self._store.read(task_id, after=after, limit=limit)]
 
     @asynccontextmanager
-    async def watch(
-        self, task_id: str, *, after: int = 0
-    ) -> AsyncIterator[AsyncIterator[Update]]:
+    async def watch(self, task_id: str, *, after: int = 0) -> AsyncIterator[AsyncIterator[Update]]:
         """`Client.watch`."""
         await self.task(task_id)
         with self._deltas.watcher(task_id) as live:
             yield self._updates(task_id, after, live)
 
-    async def _updates(
-        self, task_id: str, seq: int, live: MemoryObjectReceiveStream[Progress | None]
-    ) -> AsyncIterator[Update]:
+    async def _updates(self, task_id: str, seq: int, live: LiveStream) -> AsyncIterator[Update]:
+        given = Given(seq)
         caught_up = False
         while True:
-            # Listening came first, so what is recorded after this read nudges us.
-            while page := await self._store.read(task_id, after=seq, limit=PAGE_EVENTS):
-                for stored in page:
-                    entry = _entry(stored)
-                    seq = entry.seq
-                    yield entry
-                    if isinstance(entry.event, e.TaskEnded):
-                        if not caught_up:
-                            yield CaughtUp()
-                        return
+            # Listening came first, so what is recorded after this read nudges us. What a call
+            # streamed was queued before its reply was written: it is drained before the page
+            # that has the reply is given.
+            page = await self._store.read(task_id, after=given.seq, limit=PAGE_EVENTS)
+            given.drain(live)
+            for stored in page:
+                entry = _entry(stored)
+                yield entry
+                for progress in given.after(entry):
+                    yield progress
+                if isinstance(entry.event, e.TaskEnded):
+                    if not caught_up:
+                        yield CaughtUp()
+                    return
+            if page:
+                continue
             if not caught_up:
                 caught_up = True
                 yield CaughtUp()
-            while (progress := await _next(live)) is not None:
+            for progress in given.now():
                 yield progress
-
-
-async def _next(live: MemoryObjectReceiveStream[Progress | None]) -> Progress | None:
-    """The next live update; None when something was recorded, or may have been."""
-    # No scope may stay open over a yield, so the bounded wait is a function of its own.
-    with anyio.move_on_after(POLL_SECONDS):
-        return await live.receive()
-    return None
+            await given.wait(live)
 
 
 def _entry(stored: StoredEvent) -> Entry:
@@ -305,19 +310,9 @@ def _entry(stored: StoredEvent) -> Entry:
 
 
 def _message(text: str) -> bytes:
-    if not text.strip():
-        raise PromptRefused("the message is empty; say what the model should do")
-    size = len(text.encode("utf-8", errors="replace"))
-    if size > MESSAGE_BYTES_MAX:
-        raise PromptRefused(
-            f"the message has {size:,} bytes and at most {MESSAGE_BYTES_MAX:,} fit; put the"
-            " text in a file and tell the model where it is"
-        )
-    clean = text.encode("utf-8", errors="replace").decode("utf-8")
-    return i.encode_body(i.MessageBody(clean))
+    check_message(text)
+    return i.encode_body(i.MessageBody(readable(text)))
 
 
 def _title(prompt: str) -> str:
-    return prompt.strip().split("\n", 1)[0][:80]
-
-
+    return readable(prompt).strip().split("\n", 1)[0][:80]

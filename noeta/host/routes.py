@@ -4,7 +4,8 @@ from pathlib import Path
 
 from noeta.backends.models.scripted import ScriptedModel, ScriptError
 from noeta.core.model import Model, ModelError
-from noeta.host.settings import SettingsError
+from noeta.host.client import readable
+from noeta.host.settings import SettingsError, expanded
 
 
 class Routes:
@@ -32,8 +33,10 @@ def checked_route(route: str, cwd: Path) -> str:
         raise SettingsError(f"there is no model {route!r}; this version knows scripted:FILE")
     if not rest:
         raise SettingsError("--model scripted:FILE needs a file, such as scripted:demo.yaml")
-    path = Path(rest).expanduser()
+    path = expanded(rest)
     absolute = path if path.is_absolute() else cwd / path
+    if str(absolute) != readable(str(absolute)):
+        raise SettingsError(f"the name of {str(absolute)!r} is not UTF-8; rename the script")
     ScriptedModel.load(str(absolute))
     return f"scripted:{absolute}"
 

@@ -6,6 +6,7 @@ flags. A mistake in any of them is a SettingsError that names the place, the key
 """
 
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from noeta.core.errors import NoetaError
+from noeta.host.client import readable
 from noeta.host.home import Home
 from noeta.host.trust import is_trusted
 
@@ -84,12 +86,12 @@ def load_settings(
 ) -> Loaded:
     """The settings for a run in this workspace. Raises SettingsError."""
     sources = [_file(home.settings_path)]
-    trusted = is_trusted(home, workspace)
+    trusted = _trusted(home, workspace)
     for name in ("settings.toml", "settings.local.toml"):
         path = workspace / ".noeta" / name
         if trusted:
             sources.append(_file(path))
-        elif path.exists():
+        elif os.path.exists(path):
             sources.append(
                 Source(name=str(path), values={}, problem="not trusted; see `noeta trust`")
             )
@@ -101,6 +103,16 @@ def load_settings(
     return Loaded(settings=Settings(**merged), sources=tuple(sources))
 
 
+def _trusted(home: Home, workspace: Path) -> bool:
+    try:
+        return is_trusted(home, workspace)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot read {home.trust_path} ({error.strerror}); make it a file that you may"
+            " read, or remove it"
+        ) from error
+
+
 def _file(path: Path) -> Source:
     try:
         with path.open("rb") as file:
@@ -108,7 +120,9 @@ def _file(path: Path) -> Source:
     except FileNotFoundError:
         return Source(name=str(path), values={})
     except OSError as error:
-        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
+        raise SettingsError(
+            f"cannot read {path} ({error.strerror}); make it a file that you may read, or remove it"
+        ) from error
     if len(data) > FILE_BYTES_MAX:
         raise SettingsError(f"{path} is larger than a settings file may be (1 MiB)")
     try:
@@ -127,9 +141,7 @@ def _environment(environ: Mapping[str, str]) -> Source:
             try:
                 values[name] = float(text)
             except ValueError as error:
-                raise SettingsError(
-                    f"{variable} is {text!r}; give seconds, such as 30"
-                ) from error
+                raise SettingsError(f"{variable} is {text!r}; give seconds, such as 30") from error
         else:
             values[name] = text
     return Source(name="environment", values=values)
@@ -159,11 +171,45 @@ def _checked(source: Source) -> dict[str, Any]:
 
 def workspace_of(directory: str | None) -> Path:
     """The directory a run is about, absolute. Raises SettingsError when it is none."""
-    path = Path(directory).expanduser() if directory else _current_directory()
-    if not path.is_dir():
-        kind = "is not a directory" if path.exists() else "does not exist"
-        raise SettingsError(f"{str(path)!r} {kind}; give --cwd a directory")
+    path = expanded(directory) if directory else _current_directory()
+    if (problem := _directory_problem(path)) is not None:
+        raise SettingsError(f"{str(path)!r} {problem}; give --cwd a directory")
+    if str(path) != readable(str(path)):
+        raise SettingsError(f"the name of {str(path)!r} is not UTF-8; rename it to use it here")
     return path.absolute()
+
+
+def home_of(environ: Mapping[str, str]) -> Home:
+    """The home these environment variables name. Raises SettingsError when it can be none."""
+    try:
+        home = Home.from_environ(dict(environ))
+    except RuntimeError as error:
+        raise SettingsError(f"NOETA_HOME cannot be told: {error}; set it to a path") from error
+    if os.path.lexists(home.path) and (problem := _directory_problem(home.path)) is not None:
+        raise SettingsError(
+            f"NOETA_HOME, {str(home.path)!r}, {problem}; set it to a directory, or to where"
+            " one can be made"
+        )
+    return home
+
+
+def expanded(path: str) -> Path:
+    """The path with a leading ~ put in full. Raises SettingsError for a user there is not."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise SettingsError(f"{path!r} names a home that is not known; write it in full") from error
+
+
+def _directory_problem(path: Path) -> str | None:
+    """Why the path is no directory to work in; None when it is one."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be used ({error.strerror})"
+    return None if stat.S_ISDIR(mode) else "is not a directory"
 
 
 def _current_directory() -> Path:

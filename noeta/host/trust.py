@@ -5,6 +5,7 @@ in its place under another path is not. What a workspace brings counts only afte
 so; nothing in the workspace can say it.
 """
 
+import errno
 import os
 from pathlib import Path
 
@@ -19,6 +20,9 @@ def is_trusted(home: Home, workspace: Path) -> bool:
 def trust(home: Home, workspace: Path) -> Path:
     """Trust a directory from now on, and give its real path. Raises OSError."""
     real = _real(workspace)
+    if "\n" in str(real):
+        # It would stand there as two paths, and one of them may be another workspace.
+        raise OSError(errno.EINVAL, "a path with a line break cannot be trusted")
     lines = _read(home)
     if str(real) not in lines:
         _write(home, [*lines, str(real)])
@@ -41,13 +45,16 @@ def _real(workspace: Path) -> Path:
 
 def _read(home: Home) -> list[str]:
     try:
-        return home.trust_path.read_text(encoding="utf-8").splitlines()
+        text = home.trust_path.read_bytes().decode("utf-8", errors="surrogateescape")
     except FileNotFoundError:
         return []
+    # Not splitlines: a path may hold U+2028 and its like.
+    return [line for line in text.split("\n") if line]
 
 
 def _write(home: Home, lines: list[str]) -> None:
     home.make()
     temporary = home.trust_path.with_suffix(f".{os.getpid()}")
-    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text = "".join(f"{line}\n" for line in lines)
+    temporary.write_bytes(text.encode("utf-8", errors="surrogateescape"))
     temporary.replace(home.trust_path)

@@ -115,7 +115,7 @@ class Scene:
             clock=self.clock,
             background=self.background,
             jitter=lambda: 0.5,
-            publish=lambda task_id, progress: self.progress.append(progress),
+            publish=lambda task_id, seq, progress: self.progress.append(progress),
             lease_seconds=LEASE,
             concurrency=concurrency,
             on_bug=lambda task_id, error: self.bugs.append(error),

@@ -84,9 +84,7 @@ async def play(s: Scene) -> list[e.Event]:
         if isinstance(log[-1], e.TaskEnded):
             return log
         parked = [ev for ev in log if isinstance(ev, e.CallParked)][-1]
-        body = i.AnswerBody(
-            call_id=parked.call_id, input_digest=parked.input_digest, allow=True
-        )
+        body = i.AnswerBody(call_id=parked.call_id, input_digest=parked.input_digest, allow=True)
         await s.post("answer", body)
     raise AssertionError("the task does not come to its end")
 

@@ -168,9 +168,7 @@ async def test_every_prefix_of_a_log_ends_in_the_same_answer() -> None:
             last = [ev for ev in events if isinstance(ev, e.ModelReplied)][-1]
             assert last == [ev for ev in whole if isinstance(ev, e.ModelReplied)][-1]
             finished = {
-                f"{TASK}:{ev.call_id}"
-                for ev in whole[:length]
-                if isinstance(ev, e.ToolFinished)
+                f"{TASK}:{ev.call_id}" for ev in whole[:length] if isinstance(ev, e.ToolFinished)
             }
             assert not finished.intersection(s.stage.effects)
             assert len(s.stage.effects) == len(set(s.stage.effects))
@@ -335,9 +333,7 @@ async def test_an_internal_error_fails_the_turn_and_the_second_in_a_row_ends_the
         await s.create("go", kind="interactive")
         await s.run()
         log = await s.events()
-        assert log[-2] == e.TurnEnded(
-            outcome="internal_error", detail="ZeroDivisionError: oops"
-        )
+        assert log[-2] == e.TurnEnded(outcome="internal_error", detail="ZeroDivisionError: oops")
         assert log[-1] == e.Waiting(why="message")
         assert [type(error) for error in s.bugs] == [ZeroDivisionError]
         await s.say("again")
@@ -373,4 +369,3 @@ async def test_a_task_whose_log_cannot_be_read_is_left_as_it_is() -> None:
         assert row is not None
         assert (row.status, row.last_seq, row.claims_since_append) == ("running", 1, 1)
         assert (await s.events("t2"))[-1] == e.TaskEnded(outcome="done")
-

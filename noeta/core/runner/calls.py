@@ -79,9 +79,7 @@ class CallMaker:
             case Allow():
                 return await self._start(call, tool, parsed, raw)
 
-    def _gated(
-        self, call: CallState, parsed: msgspec.Struct
-    ) -> tuple[Verdict, msgspec.Raw | None]:
+    def _gated(self, call: CallState, parsed: msgspec.Struct) -> tuple[Verdict, msgspec.Raw | None]:
         """What the gates say together, and the input as they rewrote it, if they did.
 
         All are asked; a deny wins over an ask, an ask over an allow.

@@ -10,6 +10,10 @@ from noeta.core.registry import Registry
 from noeta.core.state import TaskState
 from noeta.core.store import Store
 
+Publish = Callable[[str, int, Progress], None]
+"""Called with the task, the seq of the ModelCalled that it belongs to (0: no call) and what there
+is to show. Must not wait."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
@@ -23,6 +27,6 @@ class Engine:
     """The exec env of a task."""
     jitter: Callable[[], float]
     """Numbers from 0 to 1."""
-    publish: Callable[[str, Progress], None]
-    """Hears what a task's step shows while it runs; must not wait."""
+    publish: Publish
+    """Hears what a task's step shows while it runs."""
     lease_seconds: float

@@ -58,4 +58,3 @@ def answers(body: i.AnswerBody, state: TaskState) -> bool:
         and call.parked is not None
         and call.parked.input_digest == body.input_digest
     )
-

@@ -16,9 +16,9 @@ from noeta.core.codec import NewerEntry, UnreadableEntry
 from noeta.core.fold import UnreadableLog
 from noeta.core.execenv import ExecEnv
 from noeta.core.model import Model
-from noeta.core.progress import LoadFailed, Progress
+from noeta.core.progress import LoadFailed
 from noeta.core.registry import Registry
-from noeta.core.runner.engine import Engine
+from noeta.core.runner.engine import Engine, Publish
 from noeta.core.runner.failure import fail_turn
 from noeta.core.runner.lease import Background, LeaseKeeper
 from noeta.core.runner.load import load
@@ -52,7 +52,7 @@ class Runtime:
         clock: Clock,
         background: Background,
         jitter: Callable[[], float],
-        publish: Callable[[str, Progress], None] = lambda task_id, progress: None,
+        publish: Publish = lambda task_id, seq, progress: None,
         lease_seconds: float = 30.0,
         dead_owners: DeadOwners = lambda owners: frozenset(),
         root: str | None = None,
@@ -78,12 +78,12 @@ class Runtime:
         self._dead_owners = dead_owners
         self._concurrency = concurrency
         self._on_bug = on_bug
-        self._keeper = LeaseKeeper(
-            store, worker, lease_seconds, clock=clock, background=background
-        )
+        self._keeper = LeaseKeeper(store, worker, lease_seconds, clock=clock, background=background)
         self._steps: dict[str, Step] = {}
         self._running: set[str] = set()
         self._given: list[Claim] = []
+        self._adopts = False
+        """A claim of ours may have landed without our knowing."""
         self._dead: frozenset[str] | None = None
         """Owners proved dead; None: look again."""
         self._wake = anyio.Event()
@@ -159,19 +159,22 @@ class Runtime:
             return None
         lease = self._engine.lease_seconds
         try:
+            if self._adopts:
+                self._given += await self._store.adopt(self.worker, self._running, lease)
+                self._adopts = False
+                if self._given:
+                    return self._given.pop(0)
             if self._dead is None:
                 self._dead = await self._find_dead()
-            claim = await self._store.claim(
+            return await self._store.claim(
                 self.worker, self._queues, lease, root=self.root, dead=self._dead
             )
         except StoreUnavailable:
             return None
         except CommitUnknown:
-            self._given.extend(
-                await self._store.adopt(self.worker, self._running, lease)
-            )
-            return self._given.pop(0) if self._given else None
-        return claim
+            # A claim may have landed unseen: ask the store which tasks it thinks are ours.
+            self._adopts = True
+            return None
 
     async def _find_dead(self) -> frozenset[str]:
         """Owners of running tasks of these queues that are provably dead."""
@@ -202,7 +205,7 @@ class Runtime:
             state = await load(self._store, claim.task_id, self._engine.registry)
         except (NewerEntry, UnreadableEntry, UnreadableLog) as error:
             # The claim writes nothing and its lease runs out, for a worker that can read it.
-            self._engine.publish(claim.task_id, LoadFailed(str(error)))
+            self._engine.publish(claim.task_id, 0, LoadFailed(str(error)))
             return
         try:
             step = Step(self._engine, claim, state)

@@ -169,14 +169,15 @@ class Step:
         request = self._renderer.render(self._state)
         self._draft.add(e.ModelCalled(model=request.model, request_digest=request.digest))
         self._partial = Partial()
-        self._running[a.MODEL] = _Running(partial(self._ask, model, request, self._partial))
+        seq = self._state.last_seq
+        self._running[a.MODEL] = _Running(partial(self._ask, model, request, seq, self._partial))
 
-    async def _ask(self, model: Model, request: Request, heard: Partial) -> Outcome:
+    async def _ask(self, model: Model, request: Request, seq: int, heard: Partial) -> Outcome:
         try:
             return await call_model(
                 model,
                 request,
-                publish=partial(self._engine.publish, self._claim.task_id),
+                publish=partial(self._engine.publish, self._claim.task_id, seq),
                 jitter=self._engine.jitter,
                 partial=heard,
             )
