@@ -33,6 +33,7 @@ from noeta.host.client import (
     check_message,
     readable,
 )
+from noeta.host.watching import Given, Live, LiveStream
 
 LIVE_BACKLOG = 1000
 """What a slow watcher may fall behind before it loses live updates; recorded ones never."""
