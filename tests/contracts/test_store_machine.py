@@ -38,24 +38,28 @@ from tests.contracts.store_model import StoreModel
 
 T = TypeVar("T")
 
-TASKS = st.sampled_from(["t1", "t2", "t3", "t1.c1.1"])
+ROOTS = ["t1", "t2", "t3", "t4", "t5"]
+TASKS = st.sampled_from([*ROOTS, "t1.c1.1"])
 WORKERS = st.sampled_from(["A", "B", "C"])
 LEASES = st.sampled_from([0.5, 5.0, 30.0])
-PICKS = st.integers(0, 4)
-KEYS = st.sampled_from([None, None, "k1", "k2"])
+PICKS = st.integers(0, 7)
+KEYS = st.sampled_from([None, "k1", "k1", "k2"])
 ITEMS = st.builds(
     NewItem,
-    kind=st.sampled_from(["message", "report", "cancel", "answer", "notice"]),
+    kind=st.sampled_from(["message", "report", "message", "report", "answer", "notice", "cancel"]),
     body=st.sampled_from([b"x", b"y"]),
     key=KEYS,
 )
-POSTS = st.builds(Post, task_id=st.sampled_from(["t1", "t2", "t3", "absent"]), item=ITEMS)
+POSTS = st.builds(Post, task_id=st.sampled_from([*ROOTS, "absent"]), item=ITEMS)
 QUEUES = st.sampled_from([("default",), ("default", "other"), ("other",), ()])
-MOVES: st.SearchStrategy[Move] = st.one_of(
-    st.builds(Go),
-    st.builds(Wait, ready_at=st.sampled_from([None, 100.0, 130.0]), or_ready=st.booleans()),
-    st.builds(Keep, ready_at=st.sampled_from([None, 120.0])),
-    st.builds(End, outcome=st.just("done"), despite_inbox=st.booleans()),
+# Few ends: a store full of ended tasks has nothing left to say.
+MOVES: st.SearchStrategy[Move] = st.sampled_from(
+    [
+        *(Go(), Go()),
+        *(Wait(), Wait(), Wait(ready_at=100.0), Wait(ready_at=130.0), Wait(or_ready=True)),
+        *(Keep(), Keep(ready_at=120.0)),
+        *(End(outcome="done"), End(outcome="failed", despite_inbox=True)),
+    ]
 )
 
 
@@ -189,14 +193,15 @@ class StoreMachine(RuleBasedStateMachine):
     def one_held(self, pick: int, claim: Claim) -> Claim:
         """The claim of a task that is held now, or the one given when nothing is."""
         held = sorted(task_id for task_id, task in self.model.tasks.items() if task.owner)
-        if pick == 0 or not held:
+        if pick < 2 or not held:
             return claim
         task_id = held[pick % len(held)]
         task = self.model.tasks[task_id]
         assert task.owner is not None
-        # Every fourth is forged: epoch and seq are right, the owner is not.
-        owner = "X" if pick == 4 else task.owner
-        return replace(claim, task_id=task_id, owner=owner, epoch=task.epoch)
+        # Some are almost right: only the owner is another, or only the epoch is old.
+        owner = "X" if pick == 2 else task.owner
+        epoch = task.epoch - 1 if pick == 3 else task.epoch
+        return replace(claim, task_id=task_id, owner=owner, epoch=epoch)
 
     @rule(claim=claims, pick=PICKS, lease=LEASES)
     def renew(self, claim: Claim, pick: int, lease: float) -> None:
@@ -248,7 +253,7 @@ class StoreMachine(RuleBasedStateMachine):
         events=st.lists(st.sampled_from([b"e", b"f"]), max_size=2),
         taken=st.sampled_from(["none", "all", "all", "first", "twice", "absent"]),
         posts=st.lists(POSTS, max_size=2),
-        child=st.sampled_from([False, False, True]),
+        child=st.sampled_from([False, False, False, True]),
         move=MOVES,
     )
     def append(
@@ -336,7 +341,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(
-    max_examples=200,
+    max_examples=500,
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -4,7 +4,7 @@ Workers share the store, so a second one carries on what the first one left. A w
 by cancelling it where it stands: nothing of it runs after that, as after SIGKILL.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -25,6 +25,7 @@ from noeta.core.state import TaskState
 from noeta.core.store import ItemKind, NewItem, NewTask, Post, Store
 from noeta.core.task import Kind
 from noeta.core.tool import AnyTool, Tool, ToolContext, ToolFlags, ToolOutput
+from noeta.core.view import TaskView
 from noeta.testing.fake_clock import FakeClock, InlineBackground
 
 TASK = "t1"
@@ -94,6 +95,7 @@ class Scene:
     progress: list[Progress] = field(default_factory=list)
     bugs: list[Exception] = field(default_factory=list)
     tools: Sequence[AnyTool] = ()
+    system: Callable[[TaskView], str] | None = None
     workers_count: int = 0
 
     def worker(self, store: Store | None = None, concurrency: int = 8) -> Runtime:
@@ -104,6 +106,7 @@ class Scene:
             version="1",
             tools=[*self.stage.tools(), *self.tools],
             gates=self.gates,
+            system=self.system,
         )
         return Runtime(
             store if store is not None else self.store,

@@ -1,11 +1,13 @@
 """What the next worker does with what the last one left half done."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 
 import anyio
+import anyio.lowlevel
 
 from noeta.core import events as e
+from noeta.core import item as i
 from noeta.core import texts
 from noeta.core.context import Renderer, Request
 from noeta.core.fold import fold_all
@@ -21,6 +23,7 @@ from noeta.core.store import (
     Store,
     StoreUnavailable,
 )
+from noeta.core.view import TaskView
 from noeta.testing.function_model import FunctionModel, ask_for, in_turn, say
 from tests.core.scene import LEASE, TASK, Scene, scene
 
@@ -275,7 +278,7 @@ async def test_failing_renewals_give_the_task_up_when_a_lease_has_passed_by_our_
                 for _ in range(2):
                     s.clock.advance(LEASE / 3)
                     s.background.tick_all()
-                    await anyio.sleep(0)
+                    await anyio.lowlevel.checkpoint()
                     assert not hanging.cancelled.is_set()
                 s.clock.advance(LEASE / 3)
                 s.background.tick_all()
@@ -369,3 +372,40 @@ async def test_a_task_whose_log_cannot_be_read_is_left_as_it_is() -> None:
         assert row is not None
         assert (row.status, row.last_seq, row.claims_since_append) == ("running", 1, 1)
         assert (await s.events("t2"))[-1] == e.TaskEnded(outcome="done")
+
+
+async def test_a_bug_before_the_message_is_taken_fails_its_turn_too() -> None:
+    """Untaken it would come again for ever, and each claim would meet the same bug."""
+
+    def broken_prompt(view: TaskView) -> str:
+        raise ZeroDivisionError("no prompt")
+
+    async with scene(in_turn([say("done")])) as s:
+        await s.create("go", kind="interactive")
+        s.system = broken_prompt
+        await s.run()
+        assert (await s.kinds())[1:] == ["MessageReceived", "TurnEnded", "Waiting"]
+        await s.say("again")
+        await s.run()
+        assert (await s.kinds())[4:] == ["MessageReceived", "TurnEnded", "TaskEnded"]
+
+
+async def test_a_step_finds_what_was_posted_at_its_next_append_without_being_told() -> None:
+    """Notifications only make it quick: an append says what lies in the inbox."""
+
+    class Mute(FaultyStore):
+        def on_change(self, callback: object) -> AbstractContextManager[None]:
+            return nullcontext()
+
+    async with scene(in_turn([ask_for(("Hold", {}), ("Do", {})), say("on")])) as s:
+        await s.create("go", kind="interactive")
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(s.worker(Mute(s.store)).run_once)  # type: ignore[arg-type]  # as above
+                await s.stage.entered.wait()
+                await s.post("interrupt", i.InterruptBody())
+                s.stage.go_on.set()
+        # The interrupt came before the append that started Do, and is read right after it.
+        finished = next(ev for ev in await s.events() if isinstance(ev, e.ToolFinished))
+        assert finished.reason == "done"
+        assert e.TurnEnded(outcome="interrupted") in await s.events()
