@@ -87,7 +87,7 @@ async def _run(seed: int, scratch: Path) -> int:
                 stage.end_workers()
         entries = await client.log(task_id, limit=10_000)
     _print_log(entries)
-    return _verdict(entries, scratch, stage.kills)
+    return verdict(entries, scratch, stage.kills)
 
 
 class _Stage:
@@ -252,11 +252,11 @@ def _print_log(entries: Sequence[Entry]) -> None:
         )
 
 
-def _verdict(entries: Sequence[Entry], scratch: Path, kills: int) -> int:
+def verdict(entries: Sequence[Entry], scratch: Path, kills: int) -> int:
     """Check the ledger and the log, and say the last line."""
     ledger = shipped(scratch)
     print(f"\nThe ledger: {', '.join(ledger)}")
-    wrong = list(_faults(entries, ledger))
+    wrong = list(faults(entries, ledger))
     if wrong:
         for fault in wrong:
             print(f"wrong: {fault}")
@@ -266,7 +266,7 @@ def _verdict(entries: Sequence[Entry], scratch: Path, kills: int) -> int:
     return 0
 
 
-def _faults(entries: Sequence[Entry], ledger: list[str]) -> Iterator[str]:
+def faults(entries: Sequence[Entry], ledger: list[str]) -> Iterator[str]:
     """What is not as promised; nothing when all is well."""
     for order in ORDERS:
         count = ledger.count(f"{order} shipped")

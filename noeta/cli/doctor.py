@@ -17,7 +17,7 @@ from noeta import __version__
 from noeta.backends.stores.sqlite_open import sqlite_note
 from noeta.cli.context import Context, context_of
 from noeta.core.errors import NoetaError
-from noeta.host.assemble import load_plugins, open_viewer, store_path
+from noeta.host.assemble import is_there, load_plugins, open_viewer, store_path
 from noeta.host.home import Home
 from noeta.host.routes import checked_route
 from noeta.host.settings import SETTING_NAMES, home_of
@@ -117,7 +117,7 @@ def _plugins() -> Iterator[Finding]:
 async def _store(context: Context) -> Finding:
     try:
         path = store_path(context.home, context.loaded.settings)
-        if not os.path.exists(path):
+        if not is_there(path):
             return Finding("ok", "store", f"{path} (made with the first task)")
         async with open_viewer(context.home, context.loaded.settings) as client:
             rows = await client.tasks(limit=10_000)

@@ -19,7 +19,7 @@ STDIN_BYTES_MAX = 10 * 1024 * 1024
 
 def run(args: argparse.Namespace) -> int:
     """The `noeta` command without a subcommand."""
-    if args.resume and args.continue_:
+    if args.resume is not None and args.continue_:
         raise SettingsError("--resume and --continue exclude each other; --resume ID names one")
     if args.output_format and args.prompt is None:
         raise SettingsError(
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace, context: Context) -> int:
     terminal = Terminal.standard()
-    carries_on = bool(args.resume or args.continue_)
+    carries_on = args.resume is not None or args.continue_
     prompt = _prompt(args, carries_on)
     request = None if carries_on else _request(args, context, prompt)
     async with open_client(context.home, context.loaded.settings) as client:
@@ -80,7 +80,7 @@ def _request(args: argparse.Namespace, context: Context, prompt: str | None) -> 
 
 async def _carried_on(client: Client, args: argparse.Namespace, context: Context) -> TaskRow:
     """The task to carry on. Raises SettingsError."""
-    if args.resume:
+    if args.resume is not None:
         row = await client.task(await client.find(args.resume))
     else:
         cwd = str(context.workspace)

@@ -3,8 +3,9 @@
 import argparse
 import os
 
+from noeta.core.errors import NoetaError
 from noeta.host import trust as trusted
-from noeta.host.settings import SettingsError, home_of, workspace_of
+from noeta.host.settings import home_of, workspace_of
 
 
 def trust(args: argparse.Namespace) -> int:
@@ -18,5 +19,7 @@ def trust(args: argparse.Namespace) -> int:
         else:
             print(f"{trusted.trust(home, workspace)} is trusted: its .noeta settings count now")
     except OSError as error:
-        raise SettingsError(f"cannot write {home.trust_path}: {error.strerror}") from error
+        raise NoetaError(
+            f"cannot write {home.trust_path} ({error.strerror}); make it and its directory writable"
+        ) from error
     return 0

@@ -12,7 +12,6 @@ import msgspec
 from noeta.core.message import ReplyBlock, StopReason, Text, ToolSpec, Usage
 from noeta.core.task import Kind
 
-
 NO_EVIDENCE = msgspec.Raw(b"null")
 """What a call without evidence records. (msgspec decodes no union of Raw and None.)"""
 

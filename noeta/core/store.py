@@ -191,9 +191,18 @@ class Appended:
     cancelled: bool
 
 
-Changed = Callable[[str | None], None]
-"""Called after a commit with the task that changed; None when only "something" is known. Comes
-from any thread and must only set an event."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a commit changed."""
+
+    task_id: str | None
+    """None: some task, seen from outside."""
+    wakes: bool = True
+    """Something was posted to it or it may be claimed; False: its log grew, or it was claimed."""
+
+
+Changed = Callable[[Change], None]
+"""Called after a commit. Comes from any thread and must only set an event."""
 
 
 class Store(Protocol):
@@ -243,11 +252,14 @@ class Store(Protocol):
         took can be renewed.
         """
 
-    def renew_all(self, worker: str, lease_seconds: float) -> frozenset[tuple[str, int]]:
-        """Extend every lease of a worker in one statement; the (task id, epoch) pairs it holds.
+    def renew_all(
+        self, claims: Collection[Claim], lease_seconds: float
+    ) -> frozenset[tuple[str, int]]:
+        """Extend the leases of one worker's claims in one statement; the (task id, epoch) pairs
+        that are still held.
 
-        Blocks, and may be called from any thread: the lease keeper's. Goes ahead of queued
-        writes.
+        Only of these claims: what a worker has given up must run out. Blocks, and may be called
+        from any thread: the lease keeper's. Goes ahead of queued writes.
         """
 
     async def release(self, claim: Claim) -> None:

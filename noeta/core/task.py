@@ -46,6 +46,8 @@ class TaskRow:
     """How it ended; None while it has not."""
     created_at: float
     updated_at: float
+    """When it was last created, posted to, claimed or handed back; appends in between do not
+    move it, so that a step does not move the row in its list."""
     ended_at: float | None = None
 
     @property

@@ -39,13 +39,18 @@ def store_path(home: Home, settings: Settings) -> Path:
     return expanded(settings.store) if settings.store else home.store_path
 
 
+def is_there(store: Path) -> bool:
+    """Whether the store's file exists, as far as we may look."""
+    return os.path.exists(store)
+
+
 @asynccontextmanager
 async def open_store(
     home: Home, settings: Settings, *, create: bool = True
 ) -> AsyncIterator[SqliteStore]:
     """The store the settings name. Raises StoreUnavailable, SettingsError."""
     path = store_path(home, settings)
-    if not create and not os.path.exists(path):
+    if not create and not is_there(path):
         raise StoreUnavailable(f"there is no store at {path} yet; start a task first")
     if path == home.store_path:
         try:

@@ -21,7 +21,16 @@ from noeta.core.progress import Progress
 from noeta.core.runner.lease import Background
 from noeta.core.runner.runtime import Runtime
 from noeta.core.state import TaskState
-from noeta.core.store import ItemKind, NewItem, NewTask, NoSuchTask, Post, Store, StoredEvent
+from noeta.core.store import (
+    Change,
+    ItemKind,
+    NewItem,
+    NewTask,
+    NoSuchTask,
+    Post,
+    Store,
+    StoredEvent,
+)
 from noeta.core.task import Status, TaskRow
 from noeta.host.client import (
     AlreadySettled,
@@ -126,8 +135,8 @@ class LocalClient:
             self._runtime.stop()
         self._attached.set()
 
-    def _changed(self, task_id: str | None) -> None:
-        self._background.call_on_loop(partial(self._deltas.nudge, task_id))
+    def _changed(self, change: Change) -> None:
+        self._background.call_on_loop(partial(self._deltas.nudge, change.task_id))
 
     # Tasks -------------------------------------------------------------------------------
 

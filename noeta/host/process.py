@@ -2,6 +2,8 @@
 
 `host:boot:pid:start:nonce`. On the same host and boot, a pid that is gone, or that another
 process has now (its start time differs), is a proof; anything else is not, and a lease decides.
+The boot is followed by the pid namespace: a container may carry this host's name, and its pids
+mean nothing here.
 """
 
 import os
@@ -25,7 +27,8 @@ def local_queue() -> str:
 def worker_name() -> str:
     """A name for a worker that starts now in this process."""
     pid = os.getpid()
-    return f"{host_name()}:{_boot_id()}:{pid}:{_start_time(pid) or 'x'}:{secrets.token_hex(3)}"
+    boot = f"{_boot_id()}.{_pid_namespace()}"
+    return f"{host_name()}:{boot}:{pid}:{_start_time(pid) or 'x'}:{secrets.token_hex(3)}"
 
 
 def dead_owners(owners: Collection[str]) -> frozenset[str]:
@@ -38,12 +41,15 @@ def is_dead(worker: str) -> bool:
     parts = worker.split(":")
     if len(parts) != 5 or parts[0] != host_name():
         return False
-    _, boot, pid_text, start, _ = parts
-    if not pid_text.isdigit():
+    _, where, pid_text, start, _ = parts
+    if not pid_text.isdecimal() or not pid_text.isascii():
         return False
+    boot, _, namespace = where.partition(".")
     if boot != _boot_id():
         # Without a boot id nothing is proved; with one, its processes ended with the boot.
         return boot != "x" and _boot_id() != "x"
+    if namespace != _pid_namespace():
+        return False
     now = _start_time(int(pid_text))
     if now is None:
         return not _exists(int(pid_text))
@@ -60,6 +66,13 @@ def _boot_id() -> str:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip().replace("-", "")[:12]
+    except OSError:
+        return "x"
+
+
+def _pid_namespace() -> str:
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
     except OSError:
         return "x"
 

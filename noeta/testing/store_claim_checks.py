@@ -244,22 +244,26 @@ async def a_claim_handed_back_may_not_write(make: StoreMaker) -> None:
 
 
 async def renew_all_extends_what_a_worker_holds(make: StoreMaker) -> None:
-    """From any thread: running and kept, nobody else's, nothing handed back."""
+    """From any thread: running and kept ones of those it names, nothing handed back."""
     store = await make.open()
-    await running(store, "runs")
+    runs = await running(store, "runs")
+    given_up = await running(store, "given-up")
     kept = await running(store, "keeps")
     await store.append(kept, Append(expected_seq=1, move=Keep()))
     waits = await running(store, "waits")
     await store.append(waits, Append(expected_seq=1, move=Wait()))
     theirs = await running(store, "theirs", "w2")
     make.advance(20)
-    held = await anyio.to_thread.run_sync(partial(store.renew_all, "w1", LEASE_SECONDS))
+    mine = [runs, kept, waits]
+    held = await anyio.to_thread.run_sync(partial(store.renew_all, mine, LEASE_SECONDS))
     assert held == {("runs", 1), ("keeps", 1)}
     leases = [(await row_of(store, name)).lease_until for name in ("runs", "keeps")]
     assert leases == [store.now() + LEASE_SECONDS] * 2
     assert (await row_of(store, "theirs")).lease_until == theirs.lease_until
     assert (await row_of(store, "waits")).lease_until is None
-    assert store.renew_all("w1", LEASE_SECONDS) == held
+    assert (await row_of(store, "given-up")).lease_until == given_up.lease_until
+    assert store.renew_all(mine, LEASE_SECONDS) == held
+    assert store.renew_all([], LEASE_SECONDS) == frozenset()
 
 
 async def a_released_task_is_ready(make: StoreMaker) -> None:

@@ -260,7 +260,7 @@ async def an_ended_task_stays_ended(make: StoreMaker) -> None:
     make.advance(100_000)
     assert await taken(store, "w2", dead=("w1",)) is None
     assert await store.adopt("w1", (), LEASE_SECONDS) == []
-    assert store.renew_all("w1", LEASE_SECONDS) == frozenset()
+    assert store.renew_all([claim], LEASE_SECONDS) == frozenset()
     row = await row_of(store)
     assert (row.owner, row.lease_until, row.ready_at, row.outcome) == (None, None, None, "done")
 

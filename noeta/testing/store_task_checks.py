@@ -2,7 +2,17 @@
 
 import anyio
 
-from noeta.core.store import Append, Claim, End, Post, Store, StoreUnavailable, TaskExists, Wait
+from noeta.core.store import (
+    Append,
+    Change,
+    Claim,
+    End,
+    Post,
+    Store,
+    StoreUnavailable,
+    TaskExists,
+    Wait,
+)
 from noeta.testing.store_maker import (
     LEASE_SECONDS,
     StoreMaker,
@@ -98,7 +108,8 @@ async def creates_at_once_make_one_task(make: StoreMaker) -> None:
 
 
 async def rows_are_listed_by_last_change(make: StoreMaker) -> None:
-    """What is given narrows, together; renewals do not count as a change."""
+    """What is given narrows, together; a renewal does not count as a change, nor does an append
+    that lets the task go on."""
     store = await make.open()
     claim = await running(store, "a")
     make.advance(1)
@@ -121,6 +132,8 @@ async def rows_are_listed_by_last_change(make: StoreMaker) -> None:
     assert await listed(roots_only=True) == ["b", "a"]
     assert await listed(cwd="/b", roots_only=True, queues=("other",)) == ["b"]
     await store.append(claim, Append(expected_seq=1, title="now"))
+    assert await listed() == ["a.c1.1", "b", "a"]
+    await store.append(claim, Append(expected_seq=1, move=Wait()))
     assert await listed() == ["a", "a.c1.1", "b"]
     make.advance(1)
     await post(store, message(), "b")
@@ -146,12 +159,12 @@ async def every_commit_is_told(make: StoreMaker) -> None:
     store, other = await make.open(), await make.open()
     claim = await running(store)
     await running(store, "t2")
-    here: list[str | None] = []
-    there: list[str | None] = []
+    here: list[Change] = []
+    there: list[Change] = []
 
-    async def heard(told: list[str | None], task_id: str) -> None:
+    async def heard(told: list[Change], task_id: str) -> None:
         with anyio.fail_after(NOTICE_SECONDS):
-            while task_id not in told and None not in told:
+            while not any(change.task_id in (None, task_id) for change in told):
                 await anyio.sleep(0.005)
         told.clear()
 
@@ -170,11 +183,36 @@ async def every_commit_is_told(make: StoreMaker) -> None:
             child = new_task("t1.c1.1", root="t1")
             both = Append(expected_seq=2, posts=posts, children=(child,), move=Wait())
             await store.append(claim, both)
-            assert None in here or {"t1", "t2", "t1.c1.1"} <= set(here)
+            names = {change.task_id for change in here}
+            assert None in names or {"t1", "t2", "t1.c1.1"} <= names
         there.clear()
         await post(store, message(), "t2")
         await anyio.sleep(0.1)
     assert there == []
+
+
+async def what_may_be_claimed_or_was_posted_to_wakes(make: StoreMaker) -> None:
+    """And so does what only "something" is known of; a log that grows wakes nobody."""
+    store = await make.open()
+    told: list[Change] = []
+
+    def woken(*named: str) -> bool:
+        wakes = {change.task_id for change in told if change.wakes}
+        told.clear()
+        return None in wakes or wakes >= set(named)
+
+    with store.on_change(told.append):
+        await store.create(new_task("t2"))
+        assert woken("t2")
+        claim = await running(store, "t1")
+        await store.append(claim, Append(expected_seq=1, events=(b"e",)))
+        # Another handle's commit may be told as "something", ours is known.
+        assert all(change.task_id is None for change in told if change.wakes)
+        told.clear()
+        await post(store, message(), "t1")
+        assert woken("t1")
+        await store.append(claim, Append(expected_seq=2, move=Wait(or_ready=True)))
+        assert woken("t1")
 
 
 async def a_closed_store_is_unavailable(make: StoreMaker) -> None:
@@ -185,7 +223,7 @@ async def a_closed_store_is_unavailable(make: StoreMaker) -> None:
     await refused(StoreUnavailable, store.append(claim, Append(expected_seq=1)))
     await refused(StoreUnavailable, store.row("t1"))
     try:
-        store.renew_all("w1", LEASE_SECONDS)
+        store.renew_all([claim], LEASE_SECONDS)
     except StoreUnavailable:
         return
     raise AssertionError("a closed store renewed")
@@ -200,5 +238,6 @@ TASK_CHECKS = (
     rows_are_listed_by_last_change,
     the_clock_is_the_stores,
     every_commit_is_told,
+    what_may_be_claimed_or_was_posted_to_wakes,
     a_closed_store_is_unavailable,
 )

@@ -67,7 +67,7 @@ async def hold(path: str, name: str, _seconds: float) -> None:
         connection.execute("PRAGMA cache_size = 1")
         for seq in range(1000, 1200):
             body = b"x" * 4000
-            connection.execute("INSERT INTO events VALUES (1, ?, 1, 0, ?)", (seq, body))
+            connection.execute("INSERT INTO events VALUES (?, 1, 0, ?)", ((1 << 32) + seq, body))
         say("ready")
         sys.stdin.readline()
 

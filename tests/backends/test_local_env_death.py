@@ -241,15 +241,19 @@ def tree(cwd: Path, *, size: int = TREE_SIZE) -> set[int]:
 def survivors(pids: set[int], *, seconds: float = GONE_SECONDS) -> set[int]:
     """Who of them is still running when the time is over."""
     give_up_at = time.monotonic() + seconds
-    while (alive := {pid for pid in pids if is_alive(pid)}) and time.monotonic() < give_up_at:
+    while (alive := running(pids)) and time.monotonic() < give_up_at:
         time.sleep(0.02)
     return alive
 
 
-def is_alive(pid: int) -> bool:
+def running(pids: set[int]) -> set[int]:
     """A zombie is none of our concern: whoever adopted it has yet to collect it."""
-    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
-    return shown.stdout.strip()[:1] not in ("", "Z")
+    listed = ",".join(str(pid) for pid in pids)
+    shown = subprocess.run(
+        ["ps", "-o", "pid=,stat=", "-p", listed], capture_output=True, text=True
+    ).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    return {int(pid) for pid, state in lines if not state.startswith("Z")}
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

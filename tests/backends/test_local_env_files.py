@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.anyio
 COUNTER = """
 import sys, anyio
 from noeta.backends.execenvs.local import LocalEnv
-from noeta.testing.execenv_contract import increment
+from noeta.testing.execenv_file_checks import increment
 
 async def main():
     env = LocalEnv.here(sys.argv[1])
@@ -166,19 +167,25 @@ async def test_a_fifo_that_takes_a_files_place_does_not_hang_a_read(
     env: LocalEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look and the opening anything may happen."""
-    (tmp_path / "file").write_bytes(b"data")
+    path = tmp_path / "file"
+    path.write_bytes(b"data")
     stat = os.stat
 
-    def swap(path: str) -> os.stat_result:
-        found = stat(path)
-        os.remove(path)
+    def swap(looked_at: str) -> os.stat_result:
+        found = stat(looked_at)
+        path.unlink()
         os.mkfifo(path)
         return found
 
+    # Frees a read that does hang, so that the test fails and does not hang as well.
+    rescue = threading.Timer(2, lambda: os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK)))
     with monkeypatch.context() as patched:
         patched.setattr(os, "stat", swap)
+        rescue.start()
         with pytest.raises(FileRefused, match="no regular file"):
             await env.read("file", bytes_max=10)
+    assert rescue.is_alive()
+    rescue.cancel()
 
 
 async def test_bytes_that_are_no_text_may_be_a_name(env: LocalEnv, tmp_path: Path) -> None:

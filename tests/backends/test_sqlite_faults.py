@@ -66,7 +66,8 @@ async def release(store: Store) -> object:
 
 async def renew(store: Store) -> object:
     """A step that renews, one and all."""
-    return await store.renew(await held(store), 50), store.renew_all("w1", 60)
+    claim = await held(store)
+    return await store.renew(claim, 50), store.renew_all([claim], 60)
 
 
 CHILD = NewTask(id="t1.c1.1", kind="one_shot", queue="q", root="t1", events=(b"x",))

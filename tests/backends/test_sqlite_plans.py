@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from noeta.backends.stores import sqlite_claim, sqlite_open, sqlite_read
+from noeta.core.store import Claim
 
 IDLE = 20_000
 
@@ -82,9 +83,13 @@ def test_a_claim_takes_the_earliest(crowded: sqlite3.Connection) -> None:
 def test_renewing_all_searches_by_owner(crowded: sqlite3.Connection) -> None:
     """A keeper's statement costs what its worker holds."""
     seen: list[str] = []
+    claims = [
+        Claim(task_id=name, owner="w1", epoch=1, lease_until=50.0, last_seq=1)
+        for name in ("lapsed", "live", "ready")
+    ]
     crowded.set_trace_callback(seen.append)
     crowded.execute("BEGIN")
-    held = sqlite_claim.renew_all(crowded, 100.0, "w1", 30.0)
+    held = sqlite_claim.renew_all(crowded, 100.0, claims, 30.0)
     crowded.execute("ROLLBACK")
     crowded.set_trace_callback(None)
     assert {task_id for task_id, _ in held} == {"lapsed", "live"}

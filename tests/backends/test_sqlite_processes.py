@@ -67,8 +67,8 @@ def test_eight_processes_share_one_file(tmp_path: Path) -> None:
     assert min(counts) * 4 >= sum(counts) / len(counts), counts
     with sqlite3.connect(path) as connection:
         rows = connection.execute(
-            "SELECT t.id, t.last_seq, count(*), max(e.seq) FROM tasks t"
-            " JOIN events e ON e.task = t.key GROUP BY t.key ORDER BY t.id"
+            "SELECT t.id, t.last_seq, count(*), max(e.id) - (t.key << 32) FROM tasks t"
+            " JOIN events e ON e.id >> 32 = t.key GROUP BY t.key ORDER BY t.id"
         ).fetchall()
     connection.close()
     assert rows == [(f"p{index}", n, n, n) for index, n in enumerate(counts)]

@@ -120,7 +120,7 @@ async def test_renewals_go_ahead_of_queued_writes(tmp_path: Path) -> None:
             for claim in claims[1:]:
                 group.start_soon(append_one, store, claim)
             await queued(store, 2)
-            group.start_soon(anyio.to_thread.run_sync, store.renew_all, "w1", 30.0)
+            group.start_soon(anyio.to_thread.run_sync, store.renew_all, claims, 30.0)
             await queued(store, 3)
             gate.open()
         second = gate.statements[gate.statements.index("COMMIT") + 1 :]

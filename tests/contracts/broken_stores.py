@@ -107,8 +107,8 @@ def _write_events_loosely(
     """Leaves a gap before each append's first event."""
     for seq, body in enumerate(events, after_seq + (2 if after_seq else 1)):
         connection.execute(
-            "INSERT OR REPLACE INTO events (task, seq, epoch, at, body) VALUES (?, ?, ?, ?, ?)",
-            (key, seq, epoch, now, body),
+            "INSERT OR REPLACE INTO events (id, epoch, at, body) VALUES (?, ?, ?, ?)",
+            ((key << 32) + seq, epoch, now, body),
         )
 
 

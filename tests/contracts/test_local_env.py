@@ -7,7 +7,8 @@ import pytest
 
 from noeta.backends.execenvs.local import LocalEnv
 from noeta.backends.execenvs.local_environ import scrub
-from noeta.testing.execenv_contract import CHECKS, PLANTED_ENVIRON, Check
+from noeta.testing.execenv_check import Check
+from noeta.testing.execenv_contract import CHECKS, PLANTED_ENVIRON
 
 pytestmark = pytest.mark.anyio
 

@@ -212,14 +212,16 @@ class StoreMachine(RuleBasedStateMachine):
         if renewed is not None:
             self.model.tasks[claim.task_id].lease_until = self.clock.wall() + lease
 
-    @rule(worker=WORKERS, lease=LEASES)
-    def renew_all(self, worker: str, lease: float) -> None:
-        """All of one worker's."""
-        held = self.store.renew_all(worker, lease)
+    @rule(claim=claims, other=claims, pick=PICKS, lease=LEASES)
+    def renew_all(self, claim: Claim, other: Claim, pick: int, lease: float) -> None:
+        """Those of one worker's claims that are held, and no other task of it."""
+        claim = self.one_held(pick, claim)
+        asked = [claim, *([other] if other.owner == claim.owner else [])]
+        held = self.store.renew_all(asked, lease)
         expected = {
-            (task_id, task.epoch): task
-            for task_id, task in self.model.tasks.items()
-            if task.owner == worker
+            (one.task_id, one.epoch): self.model.tasks[one.task_id]
+            for one in asked
+            if self.model.holds(one)
         }
         assert held == set(expected)
         for task in expected.values():

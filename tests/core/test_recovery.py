@@ -1,6 +1,6 @@
 """What the next worker does with what the last one left half done."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 
 import anyio
@@ -252,10 +252,12 @@ class FaultyStore:
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
-    def renew_all(self, worker: str, lease_seconds: float) -> frozenset[tuple[str, int]]:
+    def renew_all(
+        self, claims: Collection[Claim], lease_seconds: float
+    ) -> frozenset[tuple[str, int]]:
         if self.renewals_fail:
             raise StoreUnavailable("the store is away")
-        return self._store.renew_all(worker, lease_seconds)
+        return self._store.renew_all(claims, lease_seconds)
 
     async def append(self, claim: Claim, append: Append) -> Appended:
         self.appends += 1

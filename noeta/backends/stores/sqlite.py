@@ -31,6 +31,7 @@ from noeta.core.clock import Clock
 from noeta.core.store import (
     Append,
     Appended,
+    Change,
     Changed,
     Claim,
     CommitUnknown,
@@ -60,7 +61,7 @@ class SqliteStore:
         self._inline = executor.inline
         self._is_closed = False
         self._write_seconds = write_seconds
-        self._feed = Feed(source, polls=not (source.is_memory or executor.inline))
+        self._feed = Feed(self._data_version, polls=not (source.is_memory or executor.inline))
         self._writer = Writer(source, executor, clock, self._feed.tell)
         shares_connection = source.is_memory or executor.inline
         self._reader = None if shares_connection else Reader(source, executor)
@@ -123,7 +124,7 @@ class SqliteStore:
                 lambda connection, now: sqlite_write.create(
                     connection, now, task, worker, lease_seconds
                 ),
-                changed=lambda _: (task.id,),
+                changed=lambda _: (Change(task.id, wakes=worker is None),),
             )
         )
 
@@ -147,7 +148,9 @@ class SqliteStore:
                 search=lambda connection, now: (
                     sqlite_claim.find_claimable(connection, now, queues, root, dead) is not None
                 ),
-                changed=lambda claim: () if claim is None else (claim.task_id,),
+                changed=lambda claim: (
+                    () if claim is None else (Change(claim.task_id, wakes=False),)
+                ),
             )
         )
 
@@ -159,7 +162,9 @@ class SqliteStore:
                 lambda connection, now: sqlite_claim.adopt(
                     connection, now, worker, known, lease_seconds
                 ),
-                changed=lambda claims: tuple(claim.task_id for claim in claims),
+                changed=lambda claims: tuple(
+                    Change(claim.task_id, wakes=False) for claim in claims
+                ),
             )
         )
 
@@ -171,11 +176,15 @@ class SqliteStore:
             first=True,
         )
 
-    def renew_all(self, worker: str, lease_seconds: float) -> frozenset[tuple[str, int]]:
+    def renew_all(
+        self, claims: Collection[Claim], lease_seconds: float
+    ) -> frozenset[tuple[str, int]]:
         """`Store.renew_all`; waits at most as long as a write does."""
-        arguments.check_lease(worker, lease_seconds)
+        if not claims:
+            return frozenset()
+        arguments.check_lease(next(iter(claims)).owner, lease_seconds)
         job = Job(
-            lambda connection, now: sqlite_claim.renew_all(connection, now, worker, lease_seconds)
+            lambda connection, now: sqlite_claim.renew_all(connection, now, claims, lease_seconds)
         )
         return wait_in_thread(job, self._writer.submit_first, self._write_seconds)
 
@@ -184,7 +193,7 @@ class SqliteStore:
         await self._write(
             Job(
                 lambda connection, now: sqlite_claim.release(connection, now, claim),
-                changed=lambda _: (claim.task_id,),
+                changed=lambda _: (Change(claim.task_id),),
             )
         )
 
@@ -194,15 +203,17 @@ class SqliteStore:
             arguments.check_post(post)
         for child in append.children:
             arguments.check_new_task(child)
-        changed = (
-            claim.task_id,
-            *(post.task_id for post in append.posts),
-            *(child.id for child in append.children),
+        others = (
+            *(Change(post.task_id) for post in append.posts),
+            *(Change(child.id) for child in append.children),
         )
         return await self._write(
             Job(
                 lambda connection, now: sqlite_write.append(connection, now, claim, append),
-                changed=lambda _: changed,
+                changed=lambda done: (
+                    Change(claim.task_id, wakes=done.status == "ready"),
+                    *others,
+                ),
             )
         )
 
@@ -212,7 +223,7 @@ class SqliteStore:
         return await self._write(
             Job(
                 lambda connection, now: sqlite_inbox.put(connection, now, post, strict=True),
-                changed=lambda is_new: (post.task_id,) if is_new else (),
+                changed=lambda is_new: (Change(post.task_id),) if is_new else (),
             )
         )
 
@@ -255,6 +266,15 @@ class SqliteStore:
     def on_change(self, callback: Changed) -> AbstractContextManager[None]:
         """`Store.on_change`."""
         return self._feed.listening(callback)
+
+    def _data_version(self) -> int:
+        """A number that other processes' commits move, and ours do not: asked for on the
+        writing connection. Blocks."""
+        job: Job[int] = Job(
+            lambda connection, _now: connection.execute("PRAGMA data_version").fetchone()[0],
+            is_outside=True,
+        )
+        return wait_in_thread(job, self._writer.submit_outside, self._write_seconds)
 
     async def close(self) -> None:
         """`Store.close`; a second call has nothing to do."""

@@ -6,6 +6,7 @@ handful: what runs now), by lapsed lease or by dead owner. Idle waits and ended 
 that index. The earliest `due_at` wins: `ready_at`, else the creation, else the lease's end.
 """
 
+import json
 from collections.abc import Collection
 from functools import lru_cache
 from sqlite3 import Connection
@@ -114,13 +115,16 @@ def renew(connection: Connection, now: float, claim: Claim, lease_seconds: float
 
 
 def renew_all(
-    connection: Connection, now: float, worker: str, lease_seconds: float
+    connection: Connection, now: float, claims: Collection[Claim], lease_seconds: float
 ) -> frozenset[tuple[str, int]]:
-    """Extend all leases of a worker; what it holds, as (task id, epoch)."""
+    """Extend the leases of one worker's claims; what of them is held, as (task id, epoch)."""
+    wanted = [[claim.task_id, claim.epoch] for claim in claims]
     held = connection.execute(
         "UPDATE tasks INDEXED BY tasks_claim SET lease_until = ?"
-        " WHERE owner = ? AND due_at IS NOT NULL RETURNING id, owner_epoch",
-        (now + lease_seconds, worker),
+        " WHERE owner = ? AND due_at IS NOT NULL AND (id, owner_epoch) IN"
+        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
+        " RETURNING id, owner_epoch",
+        (now + lease_seconds, next(iter(claims)).owner, json.dumps(wanted)),
     )
     return frozenset((task_id, epoch) for task_id, epoch in held.fetchall())
 

@@ -1,16 +1,16 @@
 """Who is told of changes: callbacks after our own commits, and after other processes'.
 
-Another process's commit is seen by polling `PRAGMA data_version` on a connection of our own,
-only while somebody listens. It says that something changed, not what.
+Another process's commit is seen by polling `PRAGMA data_version` on the writing connection, whose
+own commits do not move it, and only while somebody listens. It says that something changed, not
+what.
 """
 
-import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
-from noeta.backends.stores.sqlite_open import Source
-from noeta.core.store import Changed
+from noeta.core.errors import NoetaError
+from noeta.core.store import Change, Changed
 
 POLL_SECONDS = 0.025
 
@@ -18,8 +18,8 @@ POLL_SECONDS = 0.025
 class Feed:
     """The listeners of one store handle."""
 
-    def __init__(self, source: Source, *, polls: bool) -> None:
-        self._source = source
+    def __init__(self, data_version: Callable[[], int], *, polls: bool) -> None:
+        self._data_version = data_version
         self._polls = polls
         self._lock = threading.Lock()
         self._listeners: list[Changed] = []
@@ -46,11 +46,11 @@ class Feed:
                     self._stop.set()
                     self._stop = None
 
-    def tell(self, task_ids: list[str]) -> None:
-        """Our own commit changed these tasks."""
+    def tell(self, changes: list[Change]) -> None:
+        """Our own commit made these changes."""
         for callback in list(self._listeners):
-            for task_id in task_ids:
-                callback(task_id)
+            for change in changes:
+                callback(change)
 
     def close(self) -> None:
         """Stop polling, whoever still listens, and let go of the file."""
@@ -63,21 +63,13 @@ class Feed:
             poller.join(POLL_SECONDS * 40)
 
     def _poll(self, stop: threading.Event) -> None:
-        connection: sqlite3.Connection | None = None
-        seen = -1
+        seen: int | None = None
         while not stop.is_set():
-            try:
-                if connection is None:
-                    connection = self._source.connect()
-                (version,) = connection.execute("PRAGMA data_version").fetchone()
-            except sqlite3.Error:
-                version = seen  # Whoever waits also polls, and hears the error where it acts.
-            if version != seen:
-                is_first = seen == -1
-                seen = version
-                if not is_first:
+            # Whoever waits also polls, and hears an error where it acts.
+            with suppress(NoetaError):
+                version = self._data_version()
+                if version != seen and seen is not None:
                     for callback in list(self._listeners):
-                        callback(None)
+                        callback(Change(None))
+                seen = version
             stop.wait(POLL_SECONDS)
-        if connection is not None:
-            connection.close()

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import anyio
 
-from noeta.core.store import StoreUnavailable
+from noeta.core.store import Change, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ class Job(Generic[T]):
         run: Callable[[Connection, float], T],
         *,
         search: Callable[[Connection, float], bool] | None = None,
-        changed: Callable[[T], tuple[str, ...]] | None = None,
+        changed: Callable[[T], tuple[Change, ...]] | None = None,
         is_outside: bool = False,
     ) -> None:
         self.run = run
@@ -118,7 +118,7 @@ class Job(Generic[T]):
         self.search = search
         """Looks, outside a transaction, whether there is anything to do; False answers None."""
         self.changed = changed
-        """The tasks that an answer says were changed."""
+        """What an answer says was changed."""
         self.is_outside = is_outside
         """Whether it runs outside a transaction."""
         self.notify: Callable[[], object] | None = None

@@ -8,8 +8,11 @@ from collections.abc import Collection, Sequence
 from sqlite3 import Connection
 from typing import Any
 
+from noeta.backends.stores.sqlite_write import SEQ_BITS
 from noeta.core.store import InboxItem, StoredEvent
 from noeta.core.task import Status, TaskRow
+
+SEQ_MAX = (1 << SEQ_BITS) - 1
 
 _ROW = (
     "SELECT id, root, parent, parent_call, queue, kind, status, owner, owner_epoch, lease_until,"
@@ -21,9 +24,10 @@ _ROW = (
 def read(connection: Connection, task_id: str, after: int, limit: int) -> Sequence[StoredEvent]:
     """Log entries after a seq, in order."""
     found = connection.execute(
-        "SELECT seq, epoch, at, body FROM events"
-        " WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?",
-        (task_id, after, limit),
+        "WITH log (first) AS (SELECT key << 32 FROM tasks WHERE id = ?)"
+        " SELECT id - first, epoch, at, body FROM log CROSS JOIN events"
+        " WHERE id > first + ? AND id < first + (1 << 32) ORDER BY id LIMIT ?",
+        (task_id, min(max(after, 0), SEQ_MAX), limit),
     )
     return [
         StoredEvent(seq=seq, epoch=epoch, at=at, body=body)

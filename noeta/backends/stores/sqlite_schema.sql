@@ -49,13 +49,13 @@ CREATE INDEX tasks_claim ON tasks (owner, queue, due_at) WHERE due_at IS NOT NUL
 CREATE INDEX tasks_root ON tasks (root);
 CREATE INDEX tasks_updated ON tasks (updated_at);
 
+-- An event's id is its task's key times 2^32 plus its seq: unique, in the log's order, and the
+-- table's own key, so that an append touches no second index.
 CREATE TABLE events (
-    task INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL,
     at REAL NOT NULL,
-    body BLOB NOT NULL,
-    UNIQUE (task, seq)
+    body BLOB NOT NULL
 );
 
 -- An item's id is its task's posted_count when it came: it grows, and is never used again.

@@ -29,14 +29,16 @@ from noeta.core.task import Status
 HELD = "id = ? AND owner = ? AND owner_epoch = ? AND status IN ('running', 'kept')"
 """Still has the claim (rule 5): never a comparison with a clock. Its arguments: `held_by`."""
 
+SEQ_BITS = 32
+"""An event's id is its task's key shifted by this, plus its seq."""
+
 FENCE = HELD + " AND last_seq = ?"
 
 _COUNTS = """
     last_seq = last_seq + ?,
     claims_since_append = CASE WHEN ? THEN 0 ELSE claims_since_append END,
     taken_count = taken_count + ?,
-    title = COALESCE(?, title),
-    updated_at = ?"""
+    title = COALESCE(?, title)"""
 
 _GO = "status = 'running', ready_at = NULL"
 _WAIT = "status = 'waiting', owner = NULL, lease_until = NULL, ready_at = ?"
@@ -64,7 +66,7 @@ def append(connection: Connection, now: float, claim: Claim, append: Append) -> 
     posts_to_itself = any(post.task_id == claim.task_id for post in append.posts)
     early = Go() if posts_to_itself else append.move
     events_count = len(append.events)
-    counts = (events_count, events_count, len(append.takes), append.title, now)
+    counts = (events_count, events_count, len(append.takes), append.title)
     fence = (*held_by(claim), append.expected_seq)
     left = None
     if isinstance(early, Go):
@@ -72,8 +74,8 @@ def append(connection: Connection, now: float, claim: Claim, append: Append) -> 
     if left is None:
         changes, move_args = _move(early, now)
         left = connection.execute(
-            f"UPDATE tasks SET {_COUNTS}, {changes} WHERE {FENCE} {_LEFT}",
-            (*counts, *move_args, *fence),
+            f"UPDATE tasks SET {_COUNTS}, updated_at = ?, {changes} WHERE {FENCE} {_LEFT}",
+            (*counts, now, *move_args, *fence),
         ).fetchone()
     if left is None:
         raise Conflict(_why_refused(connection, claim, append.expected_seq))
@@ -101,7 +103,7 @@ def append(connection: Connection, now: float, claim: Claim, append: Append) -> 
 def _go_on(fence: str) -> str:
     """The common append: a running task goes on running.
 
-    It sets nothing that the claim index is made of, so that index's page is not written again.
+    It sets nothing that an index is made of, so no index's page is written again.
     """
     return f"UPDATE tasks SET {_COUNTS} WHERE {fence} AND status = 'running' {_LEFT}"
 
@@ -181,8 +183,8 @@ def write_events(
     """Insert the bodies as the log entries after `after_seq`."""
     for seq, body in enumerate(events, after_seq + 1):
         connection.execute(
-            "INSERT INTO events (task, seq, epoch, at, body) VALUES (?, ?, ?, ?, ?)",
-            (key, seq, epoch, now, body),
+            "INSERT INTO events (id, epoch, at, body) VALUES (?, ?, ?, ?)",
+            ((key << SEQ_BITS) + seq, epoch, now, body),
         )
 
 
@@ -224,7 +226,8 @@ def _repeat(connection: Connection, task: NewTask, worker: str | None) -> Claim 
         (task.id,),
     ).fetchone()
     first = connection.execute(
-        "SELECT body FROM events WHERE task = ? AND seq <= ? ORDER BY seq", (key, events_count)
+        "SELECT body FROM events WHERE id BETWEEN ? AND ? ORDER BY id",
+        ((key << SEQ_BITS) + 1, (key << SEQ_BITS) + events_count),
     )
     if tuple(body for (body,) in first) != task.events:
         raise TaskExists(f"another task has the id {task.id!r}; choose a new one")

@@ -17,7 +17,7 @@ from noeta.backends.stores.sqlite_lane import AnyJob, Executor
 from noeta.backends.stores.sqlite_open import Source, unavailable
 from noeta.core.clock import Clock
 from noeta.core.errors import NoetaError
-from noeta.core.store import CommitUnknown, StoreUnavailable
+from noeta.core.store import Change, CommitUnknown, StoreUnavailable
 
 BATCH_JOBS_MAX = 64
 """Bounds how long one transaction holds the file."""
@@ -45,7 +45,7 @@ class Writer:
         source: Source,
         executor: Executor,
         clock: Clock,
-        on_commit: Callable[[list[str]], None],
+        on_commit: Callable[[list[Change]], None],
     ) -> None:
         self.counters = Counters()
         self._source = source
@@ -146,7 +146,7 @@ class Writer:
             answers = [_attempt(connection, job, now, alone) for job in jobs]
             wrote = connection.total_changes != before
         self.counters.commits += wrote
-        changed: dict[str, None] = {}
+        changed: dict[Change, None] = {}
         for job, (answer, error) in zip(jobs, answers, strict=True):
             if error is not None:
                 job.fail(error)

@@ -37,14 +37,12 @@ class LeaseKeeper:
     def __init__(
         self,
         store: Store,
-        worker: str,
         lease_seconds: float,
         *,
         clock: Clock,
         background: Background,
     ) -> None:
         self._store = store
-        self._worker = worker
         self._lease_seconds = lease_seconds
         self._clock = clock
         self._background = background
@@ -74,7 +72,7 @@ class LeaseKeeper:
             return
         asked_at = self._clock.monotonic()
         try:
-            kept = self._store.renew_all(self._worker, self._lease_seconds)
+            kept = self._store.renew_all([h.claim for h in held.values()], self._lease_seconds)
         except (StoreUnavailable, CommitUnknown):
             if self._clock.monotonic() - self._renewed_at >= self._lease_seconds:
                 self._lose(list(held.values()))

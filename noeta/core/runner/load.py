@@ -1,6 +1,7 @@
 """Loading: a claimed task's log, read and folded from its start."""
 
 import anyio
+import anyio.lowlevel
 
 from noeta.core import codec
 from noeta.core.fold import UnreadableLog, fold
@@ -21,7 +22,7 @@ async def load(store: Store, task_id: str, registry: Registry) -> TaskState:
         if len(page) < PAGE_EVENTS:
             break
         # A long log must not keep the loop from its other tasks.
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
     if state.last_seq == 0:
         raise UnreadableLog(f"the log of task {task_id!r} is empty")
     return state

@@ -13,8 +13,8 @@ import anyio
 
 from noeta.core.clock import Clock
 from noeta.core.codec import NewerEntry, UnreadableEntry
-from noeta.core.fold import UnreadableLog
 from noeta.core.execenv import ExecEnv
+from noeta.core.fold import UnreadableLog
 from noeta.core.model import Model
 from noeta.core.progress import LoadFailed
 from noeta.core.registry import Registry
@@ -25,6 +25,7 @@ from noeta.core.runner.load import load
 from noeta.core.runner.step import Step
 from noeta.core.state import TaskState
 from noeta.core.store import (
+    Change,
     Claim,
     CommitUnknown,
     Conflict,
@@ -78,7 +79,7 @@ class Runtime:
         self._dead_owners = dead_owners
         self._concurrency = concurrency
         self._on_bug = on_bug
-        self._keeper = LeaseKeeper(store, worker, lease_seconds, clock=clock, background=background)
+        self._keeper = LeaseKeeper(store, lease_seconds, clock=clock, background=background)
         self._steps: dict[str, Step] = {}
         self._running: set[str] = set()
         self._given: list[Claim] = []
@@ -219,9 +220,10 @@ class Runtime:
             self._on_bug(claim.task_id, error)
             await fail_turn(self._engine, claim, error)
 
-    def _changed(self, task_id: str | None) -> None:
+    def _changed(self, change: Change) -> None:
         """From any thread: something was committed."""
-        self._background.call_on_loop(partial(self._look, task_id))
+        if change.wakes:
+            self._background.call_on_loop(partial(self._look, change.task_id))
 
     def _look(self, task_id: str | None) -> None:
         if task_id is None:

@@ -55,9 +55,7 @@ async def write(asked: WriteInput, ctx: ToolContext) -> ToolOutput:
     evidence = msgspec.json.decode(ctx.evidence, type=WriteEvidence | None)
     before = evidence.before if evidence is not None else None
     try:
-        await ctx.env.write(
-            asked.file_path, data, expect=before, create_only=before is None
-        )
+        await ctx.env.write(asked.file_path, data, expect=before, create_only=before is None)
     except ExecEnvError as error:
         return ToolOutput(text=str(error), is_error=True)
     verb = "Created" if before is None else "Replaced"

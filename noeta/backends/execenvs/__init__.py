@@ -1,0 +1,1 @@
+"""Exec envs: one contract, `noeta.core.execenv`."""
