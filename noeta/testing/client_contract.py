@@ -43,6 +43,8 @@ __all__ = ["CHECKS", "Check", "ClientMaker"]
 
 Check = Callable[[ClientMaker], Awaitable[None]]
 
+AT_ONCE_SECONDS = 5.0
+"""Less than a worker waits between two looks of its own."""
 LEFT_ALONE_SECONDS = 0.3
 """A worker that wrongly takes a task does so within milliseconds of being told of it."""
 
@@ -136,6 +138,37 @@ async def a_task_of_a_dead_worker_is_carried_on_at_once(make: ClientMaker) -> No
     called = [event.request_digest for event in log if isinstance(event, e.ModelCalled)]
     assert len(called) == 2
     assert len(set(called)) == 1
+
+
+async def who_died_meanwhile_is_found_out_when_it_matters(make: ClientMaker) -> None:
+    """A client that has looked at other owners before looks again when it takes part."""
+    stuck = Held(say("never"))
+    client = await make.open(Play(model=stuck))
+    other = await make.open(Play(model=in_turn([say("done")])))
+    await watched(other, await other.create(request(kind="one_shot")))
+    task_id = await client.create(request(kind="one_shot"))
+    with anyio.fail_after(BOUND_SECONDS):
+        await stuck.asked.wait()
+    await make.kill(client)
+    await other.attach(task_id)
+    with anyio.fail_after(AT_ONCE_SECONDS):
+        await watched(other, task_id)
+    assert replies_of(await events(other, task_id)) == ["done"]
+
+
+async def a_task_that_nobody_takes_part_in_is_not_run(make: ClientMaker) -> None:
+    """Not by the worker that a message came through either, busy or idle."""
+    client = await make.open(Play(model=in_turn([say("one"), say("two")])))
+    task_id = await client.create(request("first"))
+    seen = (await at_rest(client, task_id)).seq
+    await make.kill(client)
+    other = await make.open(Play(model=in_turn([say("one"), say("two")])))
+    await watched(other, await other.create(request(kind="one_shot")))
+    await other.send(task_id, "second")
+    await _left_alone(other, task_id, epoch=(await other.task(task_id)).owner_epoch)
+    await other.attach(task_id)
+    await at_rest(other, task_id, after=seen)
+    assert replies_of(await events(other, task_id)) == ["one", "two"]
 
 
 async def a_call_of_a_dead_worker_is_not_run_again(make: ClientMaker) -> None:
@@ -237,6 +270,8 @@ CHECKS: tuple[Check, ...] = (
     an_id_is_found_though_others_begin_with_it,
     tasks_are_listed_the_last_updated_first_and_roots_only,
     a_task_of_a_dead_worker_is_carried_on_at_once,
+    who_died_meanwhile_is_found_out_when_it_matters,
+    a_task_that_nobody_takes_part_in_is_not_run,
     a_call_of_a_dead_worker_is_not_run_again,
     a_task_that_a_live_worker_runs_is_left_to_it,
     taking_part_in_an_ended_task_changes_nothing,

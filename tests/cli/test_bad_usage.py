@@ -159,7 +159,10 @@ def test_a_command_that_is_not_there(lived: Lived) -> None:
 def test_a_prompt_of_ten_megabytes(lived: Lived) -> None:
     """It would make its task unusable for good; the words are kept for another way."""
     model = lived.noeta.script(ECHO)
-    says = lived.bad(2, "-p", "--model", model, stdin=b"x" * 10_000_000)
+    new = lived.noeta.home / "new"
+    environ = {"NOETA_HOME": str(new)}
+    says = lived.bad(2, "-p", "--model", model, stdin=b"x" * 10_000_000, environ=environ)
+    assert not new.exists(), "a refused prompt makes no home"
     assert says == (
         f"the message has 10,000,000 bytes and at most {MESSAGE_BYTES_MAX:,} fit; put the text"
         " in a file and tell the model where it is"

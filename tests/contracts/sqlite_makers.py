@@ -6,6 +6,7 @@ from pathlib import Path
 
 from noeta.backends.stores.sqlite import SqliteStore
 from noeta.backends.stores.sqlite_lane import Executor, InlineExecutor, ThreadExecutor
+from noeta.backends.stores.sqlite_lone import Lone
 from noeta.core.store import Store
 from noeta.testing.fake_clock import FakeClock
 
@@ -19,7 +20,9 @@ class SqliteMaker:
         *,
         executor: Executor,
         store_class: type[SqliteStore] = SqliteStore,
+        lone: Lone | None = None,
     ) -> None:
+        self._lone = lone
         self.clock = FakeClock()
         self.handles: list[SqliteStore] = []
         self._path = path
@@ -34,7 +37,9 @@ class SqliteMaker:
         """`open`, with its own type."""
         if self._path == ":memory:" and self.handles:
             return self.handles[0]
-        store = await self._store_class.open(self._path, clock=self.clock, executor=self._executor)
+        store = await self._store_class.open(
+            self._path, clock=self.clock, executor=self._executor, lone=self._lone
+        )
         self.handles.append(store)
         return store
 
@@ -75,6 +80,31 @@ async def file_maker(
 ) -> AsyncIterator[SqliteMaker]:
     """A file, with a writer and a reader thread for each handle."""
     maker = SqliteMaker(directory / "store.db", executor=ThreadExecutor(), store_class=store_class)
+    try:
+        yield maker
+    finally:
+        await maker.close()
+
+
+class AlwaysLone(Lone):
+    """Has every append written in the caller's thread, when nobody else writes."""
+
+    def may(self, task_id: str) -> bool:
+        """Always."""
+        return True
+
+
+@asynccontextmanager
+async def lone_maker(
+    directory: Path, store_class: type[SqliteStore] = SqliteStore
+) -> AsyncIterator[SqliteMaker]:
+    """A file, with the appends of a task that is always alone."""
+    maker = SqliteMaker(
+        directory / "store.db",
+        executor=ThreadExecutor(),
+        store_class=store_class,
+        lone=AlwaysLone(),
+    )
     try:
         yield maker
     finally:

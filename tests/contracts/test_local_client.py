@@ -73,16 +73,18 @@ async def test_a_client_that_closes_hands_its_task_back(tmp_path: Path) -> None:
 async def test_an_error_comes_out_as_it_is_and_the_task_is_handed_back(tmp_path: Path) -> None:
     """Not in an exception group: whoever catches a NoetaError must get one."""
     model = Held(say("never"))
+
+    async def fail_while_it_runs(make: LocalMaker) -> None:
+        async with make.opened(Play(model=model)) as client:
+            await client.create(request())
+            with anyio.fail_after(BOUND_SECONDS):
+                await model.asked.wait()
+            await client.find("nosuch")
+
     async with local_maker(tmp_path) as make:
         with pytest.raises(NoSuchTask):
-            async with make.opened(Play(model=model)) as client:
-                task_id = await client.create(request())
-                with anyio.fail_after(BOUND_SECONDS):
-                    await model.asked.wait()
-                await client.find("nosuch")
-        store = await make.store()
-        row = await store.row(task_id)
-        assert row is not None
+            await fail_while_it_runs(make)
+        (row,) = await (await make.store()).rows()
         assert (row.status, row.owner) == ("ready", None)
 
 

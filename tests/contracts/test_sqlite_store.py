@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from noeta.testing.store_contract import CHECKS, Check
-from tests.contracts.sqlite_makers import MakeIt, file_maker, memory_maker
+from tests.contracts.sqlite_makers import MakeIt, file_maker, lone_maker, memory_maker
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("maker", [memory_maker, file_maker], ids=["memory", "file"])
+@pytest.mark.parametrize(
+    "maker", [memory_maker, file_maker, lone_maker], ids=["memory", "file", "lone"]
+)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_the_sqlite_store_keeps_its_contract(
     check: Check, maker: MakeIt, tmp_path: Path

@@ -411,3 +411,21 @@ async def test_a_step_finds_what_was_posted_at_its_next_append_without_being_tol
         finished = next(ev for ev in await s.events() if isinstance(ev, e.ToolFinished))
         assert finished.reason == "done"
         assert e.TurnEnded(outcome="interrupted") in await s.events()
+
+
+async def test_a_bug_in_writing_a_failure_down_leaves_the_workers_other_tasks_alone() -> None:
+    class Broken(FaultyStore):
+        async def append(self, claim: Claim, append: Append) -> Appended:
+            if claim.task_id == TASK:
+                raise ZeroDivisionError("always")
+            return await self._store.append(claim, append)
+
+    async with scene(in_turn([say("done")])) as s:
+        await s.create("go")
+        await s.create("go", task_id="t2")
+        await s.worker(Broken(s.store)).run_once()  # type: ignore[arg-type]  # as above
+        assert (await s.events("t2"))[-1] == e.TaskEnded(outcome="done")
+        assert len(s.bugs) == 2
+        row = await s.store.row(TASK)
+        assert row is not None
+        assert (row.status, row.last_seq) == ("running", 1)

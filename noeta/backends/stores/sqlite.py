@@ -23,6 +23,7 @@ from noeta.backends.stores.sqlite_lane import (
     wait_shielded,
 )
 from noeta.backends.stores.sqlite_lock import LOCK_SECONDS
+from noeta.backends.stores.sqlite_lone import Lone
 from noeta.backends.stores.sqlite_open import Source
 from noeta.backends.stores.sqlite_reader import Reader
 from noeta.backends.stores.sqlite_writer import Counters, Writer
@@ -53,7 +54,13 @@ class SqliteStore:
     """`noeta.core.store.Store` over one sqlite file."""
 
     def __init__(
-        self, source: Source, *, clock: Clock, executor: Executor, write_seconds: float
+        self,
+        source: Source,
+        *,
+        clock: Clock,
+        executor: Executor,
+        write_seconds: float,
+        lone: Lone,
     ) -> None:
         """Use `open`."""
         self._source = source
@@ -62,7 +69,8 @@ class SqliteStore:
         self._is_closed = False
         self._write_seconds = write_seconds
         self._feed = Feed(self._data_version, polls=not (source.is_memory or executor.inline))
-        self._writer = Writer(source, executor, clock, self._feed.tell)
+        self._lone = lone
+        self._writer = Writer(source, executor, clock, self._feed.tell, lone.took)
         shares_connection = source.is_memory or executor.inline
         self._reader = None if shares_connection else Reader(source, executor)
 
@@ -77,6 +85,7 @@ class SqliteStore:
         lock_seconds: float = LOCK_SECONDS,
         connection_class: type[Connection] = Connection,
         mountinfo: str = "/proc/self/mountinfo",
+        lone: Lone | None = None,
     ) -> "SqliteStore":
         """Open or create the store in a file, or one in `:memory:`.
 
@@ -94,6 +103,7 @@ class SqliteStore:
             clock=clock,
             executor=executor or ThreadExecutor(),
             write_seconds=write_seconds,
+            lone=lone or Lone(),
         )
         try:
             first = Job(_nothing, is_outside=True)
@@ -214,7 +224,8 @@ class SqliteStore:
                     Change(claim.task_id, wakes=done.status == "ready"),
                     *others,
                 ),
-            )
+            ),
+            here=self._lone.may(claim.task_id),
         )
 
     async def post(self, post: Post) -> bool:
@@ -303,8 +314,10 @@ class SqliteStore:
             return job.answer()
         return await wait_for(job, submit)
 
-    async def _write(self, job: Job[T], *, first: bool = False) -> T:
-        """Have it written, past any cancellation (rule 18)."""
+    async def _write(self, job: Job[T], *, first: bool = False, here: bool = False) -> T:
+        """Have it written, past any cancellation; `here`: in this thread when that may be."""
+        if here and not self._inline and self._writer.write_here(job):
+            return job.answer()
         submit = self._writer.submit_first if first else self._writer.submit
         if self._inline:
             submit(job)

@@ -63,7 +63,23 @@ class FairLock:
         try:
             yield
         finally:
-            fcntl.flock(self._write, fcntl.LOCK_UN)
+            self.let_go()
+
+    def try_hold(self) -> bool:
+        """Take the lock when nobody holds or awaits it; `let_go` gives it back."""
+        if not _try(self._turn):
+            return False
+        try:
+            held = _try(self._write)
+        finally:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+        if held:
+            self._sign()
+        return held
+
+    def let_go(self) -> None:
+        """Give back what `try_hold` or `held` took."""
+        fcntl.flock(self._write, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Close the lock files; they stay on disk, where others may hold them."""

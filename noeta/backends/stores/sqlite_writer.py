@@ -7,10 +7,13 @@ refusal rolls back that write; a transaction that fails, fails for all its membe
 """
 
 import sqlite3
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from sqlite3 import Connection
 
 from noeta.backends.stores.sqlite_lane import AnyJob, Executor
@@ -46,11 +49,16 @@ class Writer:
         executor: Executor,
         clock: Clock,
         on_commit: Callable[[list[Change]], None],
+        on_timed: Callable[[float], None] = lambda seconds: None,
     ) -> None:
+        """on_commit hears what was changed, on_timed how many seconds each commit took."""
         self.counters = Counters()
         self._source = source
         self._clock = clock
         self._on_commit = on_commit
+        self._on_timed = on_timed
+        self._working = threading.Lock()
+        """Held by the thread that uses the connection."""
         self._queue: deque[AnyJob] = deque()
         self._outside: deque[AnyJob] = deque()
         self._connection: Connection | None = None
@@ -68,6 +76,27 @@ class Writer:
     def submit_outside(self, job: AnyJob) -> None:
         """Queue a job for the same connection, outside any transaction."""
         self._put(job, self._outside.append)
+
+    def write_here(self, job: AnyJob) -> bool:
+        """Write in the calling thread; False, and nothing is done, when anyone else writes or
+        waits, in this process or another."""
+        if self._queue or self._outside or self._closing is not None:
+            return False
+        if not self._working.acquire(blocking=False):
+            return False
+        try:
+            connection = self._connection
+            if connection is None or connection.in_transaction:
+                return False
+            if not self._source.lock.try_hold():
+                return False
+            try:
+                self._answer([job], partial(self._transact, connection))
+            finally:
+                self._source.lock.let_go()
+        finally:
+            self._working.release()
+        return True
 
     def submit_close(self, job: AnyJob) -> None:
         """Close after what is queued, then tell `job`; its `run` is not called."""
@@ -95,18 +124,24 @@ class Writer:
     def _drain(self) -> None:
         while self._queue or self._outside:
             batch = self._next_batch()
-            try:
-                self._run(batch)
-            except NoetaError as error:
-                _fail_all(batch, error)
-            except sqlite3.Error as error:
-                _fail_all(batch, unavailable(self._source.path, error))
-            except Exception as error:  # A boundary: a defect must reach its caller, not a thread.
-                _fail_all(batch, error)
+            with self._working:
+                self._answer(batch, self._run)
             for job in batch:
                 job.tell()
         if self._closing is not None and not self._closing.is_done:
-            self._close(self._closing)
+            with self._working:
+                self._close(self._closing)
+
+    def _answer(self, batch: list[AnyJob], run: Callable[[list[AnyJob]], None]) -> None:
+        """Run a batch; every job of it has an answer or an error afterwards."""
+        try:
+            run(batch)
+        except NoetaError as error:
+            _fail_all(batch, error)
+        except sqlite3.Error as error:
+            _fail_all(batch, unavailable(self._source.path, error))
+        except Exception as error:  # A boundary: a defect must reach its caller, not a thread.
+            _fail_all(batch, error)
 
     def _next_batch(self) -> list[AnyJob]:
         """One job to run outside, or all writes that wait, up to the bound."""
@@ -136,10 +171,12 @@ class Writer:
             else:
                 writes.append(job)
         if writes:
-            self._write(self._connection, writes)
+            with self._source.lock.held():
+                self._transact(self._connection, writes)
 
-    def _write(self, connection: Connection, jobs: list[AnyJob]) -> None:
-        with self._source.lock.held(), write_tx(connection, self._source.path):
+    def _transact(self, connection: Connection, jobs: list[AnyJob]) -> None:
+        """Write all of it in one transaction, under the lock, and give the answers."""
+        with write_tx(connection, self._source.path, self._on_timed):
             now = self._clock.wall()
             before = connection.total_changes
             alone = len(jobs) == 1
@@ -188,8 +225,12 @@ def _attempt(
 
 
 @contextmanager
-def write_tx(connection: Connection, path: str) -> Iterator[None]:
+def write_tx(
+    connection: Connection, path: str, on_timed: Callable[[float], None] = lambda seconds: None
+) -> Iterator[None]:
     """One write transaction; whatever happens inside, none stays open.
+
+    on_timed hears how long a COMMIT took that succeeded.
 
     Raises StoreUnavailable when nothing was written, CommitUnknown when COMMIT may have landed.
     """
@@ -199,8 +240,10 @@ def write_tx(connection: Connection, path: str) -> Iterator[None]:
     except BaseException:
         _roll_back(connection)
         raise
+    started_at = time.monotonic()
     try:
         connection.execute("COMMIT")
+        on_timed(time.monotonic() - started_at)
     except sqlite3.Error as error:
         was_open = connection.in_transaction
         rolled_back = _roll_back(connection)

@@ -5,11 +5,12 @@ scope and nothing is written or released any more; shutting down stops every ste
 task back.
 """
 
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from functools import partial
 
 import anyio
+from anyio.abc import TaskGroup
 
 from noeta.core.clock import Clock
 from noeta.core.codec import NewerEntry, UnreadableEntry
@@ -74,6 +75,7 @@ class Runtime:
             publish=publish,
             lease_seconds=lease_seconds,
         )
+        self._interval = lease_seconds / 3
         self._queues = tuple(queues)
         self._background = background
         self._dead_owners = dead_owners
@@ -114,31 +116,41 @@ class Runtime:
 
     async def run(self) -> None:
         """Claim and run tasks until stopped; everything is handed back when it returns."""
-        interval = self._engine.lease_seconds / 3
-        with ExitStack() as stack:
-            stack.enter_context(self._store.on_change(self._changed))
-            stack.enter_context(self._background.every(interval, self._keeper.tick))
-            async with anyio.create_task_group() as group:
-                while not self._stopping:
-                    self._wake = anyio.Event()
-                    while claim := await self._next_claim():
-                        self._running.add(claim.task_id)
-                        group.start_soon(self._run_claim, claim)
-                    with anyio.move_on_after(interval) as waited:
-                        await self._wake.wait()
-                    if waited.cancelled_caught:
-                        self._dead = None
-                self._stop_steps()
+        async with self._at_work() as group:
+            while not self._stopping:
+                self._wake = anyio.Event()
+                while claim := await self._next_claim():
+                    self._running.add(claim.task_id)
+                    group.start_soon(self._run_claim, claim)
+                await self._wake.wait()
+            self._stop_steps()
 
     async def run_once(self) -> None:
         """Run whatever is claimable, one task after the other, and return when nothing is."""
-        interval = self._engine.lease_seconds / 3
-        with ExitStack() as stack:
-            stack.enter_context(self._store.on_change(self._changed))
-            stack.enter_context(self._background.every(interval, self._keeper.tick))
+        async with self._at_work():
             while not self._stopping and (claim := await self._next_claim()):
                 self._running.add(claim.task_id)
                 await self._run_claim(claim)
+
+    @asynccontextmanager
+    async def _at_work(self) -> AsyncIterator[TaskGroup]:
+        """Changes are heard, leases renewed and everything polled while this is open."""
+        with (
+            self._store.on_change(self._changed),
+            self._background.every(self._interval, self._keeper.tick),
+        ):
+            async with anyio.create_task_group() as outer:
+                outer.start_soon(self._poll)
+                async with anyio.create_task_group() as group:
+                    yield group
+                outer.cancel_scope.cancel()
+
+    async def _poll(self) -> None:
+        """Look at everything now and then: a notification may be lost, and only makes it quick."""
+        while True:
+            await anyio.sleep(self._interval)
+            self._dead = None
+            self._look(None)
 
     def stop(self) -> None:
         """Stop claiming, stop every step, hand every task back; `run` then returns."""
@@ -218,7 +230,17 @@ class Runtime:
             raise
         except Exception as error:  # The runner's own boundary: a bug is bounded by the log.
             self._on_bug(claim.task_id, error)
-            await fail_turn(self._engine, claim, error)
+            await self._fail(claim, error)
+
+    async def _fail(self, claim: Claim, bug: Exception) -> None:
+        """Write that the turn failed; when even that fails the lease runs out, and the other
+        tasks of this worker go on."""
+        try:
+            await fail_turn(self._engine, claim, bug)
+        except (Conflict, CommitUnknown, StoreUnavailable):
+            raise
+        except Exception as error:  # The same boundary; there is nothing left to try here.
+            self._on_bug(claim.task_id, error)
 
     def _changed(self, change: Change) -> None:
         """From any thread: something was committed."""

@@ -7,10 +7,11 @@ launches. So `[ToolFinished..., ModelCalled]` land together before a request goe
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
+from anyio import TaskHandle
 from anyio.abc import TaskGroup
 
 from noeta.core import action as a
@@ -36,8 +37,8 @@ Outcome = e.ToolFinished | Reply | ModelError | None
 @dataclass(slots=True)
 class _Running:
     run: Callable[[], Awaitable[Outcome]]
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    launched: bool = False
+    task: TaskHandle[None] | None = None
+    """None: it waits for the append that says it started."""
 
 
 class Step:
@@ -130,15 +131,13 @@ class Step:
             if appended.inbox_count > 0:
                 self.poke()
         for name, running in self._running.items():
-            if not running.launched and not self.stopping:
-                running.launched = True
-                group.start_soon(self._run, name, running)
+            if running.task is None and not self.stopping:
+                running.task = group.start_soon(self._run, name, running)
 
     async def _run(self, name: str, running: _Running) -> None:
         outcome: Outcome = None
         try:
-            with running.scope:
-                outcome = await running.run()
+            outcome = await running.run()
         except Exception as error:  # A bug in an adapter; the loop raises it as its own.
             self._bug = error
         finally:
@@ -146,11 +145,8 @@ class Step:
             self.wake.set()
 
     async def _sleep(self) -> None:
-        """Until something ends here, changes outside, or a third of a lease has passed."""
-        with anyio.move_on_after(self._engine.lease_seconds / 3) as waited:
-            await self.wake.wait()
-        if waited.cancelled_caught:
-            self._inbox_stale = True
+        """Until something ends here, or the runtime pokes: on a change, and now and then."""
+        await self.wake.wait()
         self.wake = anyio.Event()
 
     async def _start(self, call: CallState) -> None:
@@ -201,7 +197,7 @@ class Step:
 
     async def _shut_down(self) -> None:
         """For a worker that stops: cancel what runs, write what is known, release."""
-        idle = [name for name, running in self._running.items() if not running.launched]
+        idle = [name for name, running in self._running.items() if running.task is None]
         await self._cancel_running()
         self._collect()
         for name in idle:
@@ -215,9 +211,10 @@ class Step:
 
     async def _cancel_running(self) -> None:
         """Cancel what was launched and wait for it; forget what was not."""
-        self._running = {n: r for n, r in self._running.items() if r.launched}
+        self._running = {n: r for n, r in self._running.items() if r.task is not None}
         for running in self._running.values():
-            running.scope.cancel()
+            assert running.task is not None
+            running.task.cancel()
         while len(self._outcomes) < len(self._running):
             await self._sleep()
 
