@@ -6,9 +6,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import fold, step
+from bench import fold, processes, step
 
-BENCHES: dict[str, Callable[[Path], list[str]]] = {"step": step.run, "fold": fold.run}
+BENCHES: dict[str, Callable[[Path], list[str]]] = {
+    "step": step.run,
+    "fold": fold.run,
+    "processes": processes.run,
+}
 
 
 def main() -> int:

@@ -18,10 +18,13 @@ from noeta.core.message import (
     Text,
     ToolCall,
     ToolResult,
+    Usage,
     UserBlock,
     UserMessage,
 )
 from noeta.core.state import CallState, ReplyState, TaskState
+
+NO_USAGE = Usage()
 
 PluginFold = Callable[[object, msgspec.Raw], object]
 """A plugin's own fold: its frozen state and one record to its next state."""
@@ -40,16 +43,17 @@ def fold(
     """Apply the event with this seq. Raises UnreadableLog; the state is then of no more use."""
     if seq != state.last_seq + 1:
         raise UnreadableLog(f"entry {seq} follows entry {state.last_seq} of the log")
-    if (seq == 1) != isinstance(event, e.TaskCreated):
+    kind = type(event)
+    if (seq == 1) is not (kind is e.TaskCreated):
         raise UnreadableLog("a log starts with TaskCreated, and only starts with it")
     if state.ended is not None:
         raise UnreadableLog(f"entry {seq} follows the end of the task")
-    if type(event) is e.PluginRecorded:
+    if isinstance(event, e.PluginRecorded):
         _plugin_recorded(state, event, folders or {})
     else:
-        _FOLDS[type(event)](state, event)
+        _FOLDS[kind](state, event)
     state.last_seq = seq
-    state.waiting = type(event) is e.Waiting
+    state.waiting = kind is e.Waiting
 
 
 def fold_all(
@@ -141,15 +145,16 @@ def _model_replied(state: TaskState, event: e.ModelReplied) -> None:
     _must(state.model_call_open, "a reply needs a model call")
     state.model_call_open = False
     state.model_attempts = 0
-    state.usage = state.usage.plus(event.usage)
-    calls = [block for block in event.content if type(block) is ToolCall]
+    if event.usage != NO_USAGE:
+        state.usage = state.usage.plus(event.usage)
     if event.content:
         _add_reply(state, event.content)
-    for call in calls:
-        _must(call.call_id not in state.calls, "call ids are unique")
-        state.calls[call.call_id] = CallState(call)
-    state.calls_count += len(calls)
-    state.reply = _reply_state(event, bool(calls))
+    for call in event.content:
+        if type(call) is ToolCall:
+            _must(call.call_id not in state.calls, "call ids are unique")
+            state.calls[call.call_id] = CallState(call)
+    state.calls_count += len(state.calls)
+    state.reply = _reply_state(event, bool(state.calls))
     state.notes_owed = state.reply in ("cut", "empty")
     state.cut_replies = state.cut_replies + 1 if event.stop == "cut" else 0
     state.empty_replies = state.empty_replies + 1 if state.reply == "empty" else 0
@@ -177,8 +182,8 @@ def _tool_started(state: TaskState, event: e.ToolStarted) -> None:
 def _tool_finished(state: TaskState, event: e.ToolFinished) -> None:
     call = _open_call(state, event.call_id)
     call.result = ToolResult(call_id=event.call_id, content=event.content, is_error=event.is_error)
-    if not state.open_calls:
-        results: list[UserBlock] = [c.result for c in state.calls.values() if c.result]
+    results: list[UserBlock] = [c.result for c in state.calls.values() if c.result is not None]
+    if len(results) == len(state.calls):
         state.calls.clear()
         state.messages.append(UserMessage((*results, *state.pending_texts)))
         state.pending_texts.clear()

@@ -17,10 +17,11 @@ class Retrying:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadFailed:
-    """This worker could not take the task up; the log is as it was."""
+class GaveUp:
+    """This worker gave the task up: its log or the store could not be used. What was recorded
+    stands, and whoever claims the task next goes on from there."""
 
     error: str
 
 
-Progress = Delta | Retrying | LoadFailed
+Progress = Delta | Retrying | GaveUp

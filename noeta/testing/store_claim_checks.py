@@ -174,7 +174,7 @@ async def claims_at_once_never_share_a_task(make: StoreMaker) -> None:
 
 
 async def adopting_is_claiming_anew(make: StoreMaker) -> None:
-    """What is mine and unknown to me gets a new epoch; the rest is left alone (rule 3)."""
+    """What is mine and unknown to me gets a new epoch; the rest is left alone."""
     store = await make.open()
     known = await running(store, "known")
     lost = await running(store, "lost")
@@ -207,7 +207,7 @@ async def renewing_extends_the_lease(make: StoreMaker) -> None:
 
 
 async def renewing_checks_owner_and_status(make: StoreMaker) -> None:
-    """The epoch alone proves nothing: a hand-back leaves it as it was (rule 4)."""
+    """The epoch alone proves nothing: a hand-back leaves it as it was."""
     store = await make.open()
     waiting, released = await running(store, "a"), await running(store, "b")
     ended, held = await running(store, "c"), await running(store, "d")
@@ -221,7 +221,7 @@ async def renewing_checks_owner_and_status(make: StoreMaker) -> None:
 
 
 async def a_lapsed_lease_that_nobody_took_still_holds(make: StoreMaker) -> None:
-    """It may be renewed and may write: holding is no comparison with a clock (rule 5)."""
+    """It may be renewed and may write: holding is no comparison with a clock."""
     store = await make.open()
     claim = await running(store)
     make.advance(LEASE_SECONDS * 100)
@@ -231,7 +231,7 @@ async def a_lapsed_lease_that_nobody_took_still_holds(make: StoreMaker) -> None:
 
 
 async def a_claim_handed_back_may_not_write(make: StoreMaker) -> None:
-    """Its epoch and seq are still the row's, and its lease had time left (rule 5)."""
+    """Its epoch and seq are still the row's, and its lease had time left."""
     store = await make.open()
     waiting, released = await running(store, "a"), await running(store, "b")
     ended = await running(store, "c")
@@ -278,7 +278,7 @@ async def a_released_task_is_ready(make: StoreMaker) -> None:
 
 
 async def a_released_kept_wait_waits_on(make: StoreMaker) -> None:
-    """With its timer; but it is ready when its inbox is not empty (rule 2)."""
+    """With its timer; but it is ready when its inbox is not empty."""
     store = await make.open()
     quiet, called = await running(store, "quiet"), await running(store, "called")
     wakes_at = store.now() + 50

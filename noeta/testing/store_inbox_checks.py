@@ -62,7 +62,7 @@ async def a_wait_looks_at_the_inbox(make: StoreMaker) -> None:
 
 
 async def a_wait_looks_after_its_own_posts(make: StoreMaker) -> None:
-    """A post to oneself beside a wait is a wake too (rule 1)."""
+    """A post to oneself beside a wait is a wake too."""
     store = await make.open()
     claim = await running(store)
     to_itself = (Post(task_id="t1", item=report()),)
@@ -74,7 +74,7 @@ async def a_wait_looks_after_its_own_posts(make: StoreMaker) -> None:
 
 
 async def a_worker_that_leaves_hands_back_ready(make: StoreMaker) -> None:
-    """`or_ready` never refuses: ready when the inbox holds something, else waiting (rule 2)."""
+    """`or_ready` never refuses: ready when the inbox holds something, else waiting."""
     store = await make.open()
     quiet, called = await running(store, "quiet"), await running(store, "called")
     for claim in (quiet, called):
@@ -183,7 +183,7 @@ async def a_refused_append_takes_nothing(make: StoreMaker) -> None:
 
 
 async def a_repeated_key_is_dropped(make: StoreMaker) -> None:
-    """Also once its item was taken, and for each task by itself (rule 6)."""
+    """Also once its item was taken, and for each task by itself."""
     store = await make.open()
     claim = await running(store)
     await running(store, "t2")
@@ -215,7 +215,7 @@ async def an_append_drops_repeated_keys(make: StoreMaker) -> None:
 
 
 async def an_ended_task_takes_no_message(make: StoreMaker) -> None:
-    """People are told; reports and notices are dropped in silence (rule 6)."""
+    """People are told; reports and notices are dropped in silence."""
     store = await make.open()
     claim = await running(store)
     assert await post(store, message(key="k"))
@@ -237,7 +237,7 @@ async def an_ended_task_takes_no_message(make: StoreMaker) -> None:
 
 
 async def an_append_may_post_to_nobody(make: StoreMaker) -> None:
-    """A report to an ended or missing parent is dropped, and the append lands (rule 6)."""
+    """A report to an ended or missing parent is dropped, and the append lands."""
     store = await make.open()
     claim = await running(store)
     ended = await running(store, "ended")
@@ -265,7 +265,7 @@ async def an_end_looks_at_the_inbox(make: StoreMaker) -> None:
 
 
 async def a_cancel_marks_the_row(make: StoreMaker) -> None:
-    """It wakes a waiting task, and its owner hears of it with the next append (rule 17)."""
+    """It wakes a waiting task, and its owner hears of it with the next append."""
     store = await make.open()
     claim, waits = await running(store), await running(store, "waits")
     await store.append(waits, Append(expected_seq=1, move=Wait()))
@@ -281,7 +281,7 @@ async def a_cancel_marks_the_row(make: StoreMaker) -> None:
 
 
 async def bad_ids_and_keys_are_refused(make: StoreMaker) -> None:
-    """Before anything is written; an empty key would swallow all later posts (rule 14)."""
+    """Before anything is written; an empty key would swallow all later posts."""
     store = await make.open()
     claim = await running(store)
     for bad in ("", "../x", "A", "a b", "a'b", "x" * 201):

@@ -141,7 +141,7 @@ async def of_two_racing_appends_one_lands(make: StoreMaker) -> None:
 
 
 async def one_refusal_leaves_its_neighbours(make: StoreMaker) -> None:
-    """Appends of several tasks may share a commit; each has its own verdict (rule 8)."""
+    """Appends of several tasks may share a commit; each has its own verdict."""
     store = await make.open()
     claims = [await running(store, f"t{index}") for index in range(8)]
     refusals: list[str] = []
@@ -240,7 +240,7 @@ async def a_refused_append_changes_nothing(make: StoreMaker) -> None:
 
 
 async def a_log_of_garbage_hides_no_task(make: StoreMaker) -> None:
-    """Lists and claims read rows, never logs (rule 13)."""
+    """Lists and claims read rows, never logs."""
     store = await make.open()
     await store.create(new_task(events=(b"\xff not an event", b"")))
     assert [row.id for row in await store.rows()] == ["t1"]
@@ -293,7 +293,7 @@ async def a_child_is_created_once(make: StoreMaker) -> None:
 
 
 async def a_cancelled_task_creates_no_children(make: StoreMaker) -> None:
-    """The mark is read in the append itself, so no child escapes (rule 17)."""
+    """The mark is read in the append itself, so no child escapes."""
     store, other = await make.open(), await make.open()
     claim = await running(store)
     await post(other, CANCEL)

@@ -50,7 +50,7 @@ async def a_new_task_is_ready(make: StoreMaker) -> None:
 
 
 async def a_task_can_be_created_claimed(make: StoreMaker) -> None:
-    """By its creator, in one commit, so that no other worker ever sees it ready (rule 15)."""
+    """By its creator, in one commit, so that no other worker ever sees it ready."""
     store, other = await make.open(), await make.open()
     claim = await store.create(new_task(queue="default"), worker="w1", lease_seconds=20)
     assert claim == Claim(

@@ -113,7 +113,7 @@ def test_a_workers_death_is_seen_though_a_fork_holds_its_pipe(
 def test_a_frozen_workers_commands_end(
     tmp_path: Path, workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    """ARCHITECTURE 5: a guardian kills the group when its worker's pipe falls silent."""
+    """A guardian kills the group when its worker's pipe falls silent."""
     worker = start_worker(tmp_path, workers, silence_seconds=0.6)
     pids = tree(tmp_path)
     worker.send_signal(signal.SIGSTOP)

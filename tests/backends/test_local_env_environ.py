@@ -25,7 +25,7 @@ from noeta.core.execenv import Command
     ],
 )
 def test_a_secret_is_dropped(name: str, value: str) -> None:
-    """ARCHITECTURE 8: provider keys, DSN and token are in no tool's environment."""
+    """Provider keys, DSN and token are in no tool's environment."""
     assert scrub({name: value}) == UNATTENDED
 
 

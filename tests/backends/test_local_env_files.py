@@ -35,7 +35,7 @@ def env(tmp_path: Path) -> LocalEnv:
 
 
 def test_compare_and_swap_of_two_processes_loses_nothing(tmp_path: Path) -> None:
-    """ARCHITECTURE and TRAPS 3.25: also across tasks, that is across workers."""
+    """Also across tasks, that is across workers."""
     (tmp_path / "count").write_bytes(b"0")
     # Different temporary directories: the lock must not depend on agreeing about one.
     processes = [

@@ -61,7 +61,7 @@ CLAIM_ARGS = {"now": 100.0, "root": "ready", "q0": "default", "q1": "other", "d0
 
 @pytest.mark.parametrize("one_tree", [False, True])
 def test_no_arm_of_a_claim_scans_idle_tasks(crowded: sqlite3.Connection, one_tree: bool) -> None:
-    """Every arm is a search in the claim index, which holds no idle wait (rule 7)."""
+    """Every arm is a search in the claim index, which holds no idle wait."""
     sql = sqlite_claim.claimable_sql(2, 1, one_tree)
     steps = [line for line in plan(crowded, sql, CLAIM_ARGS) if " tasks" in line]
     assert len(steps) == 4

@@ -60,7 +60,7 @@ def answers(started: list[Process]) -> list[object]:
 
 
 def test_eight_processes_share_one_file(tmp_path: Path) -> None:
-    """No error, and no client under a quarter of the mean share (ARCHITECTURE 3, rule 12)."""
+    """No error, and no client under a quarter of the mean share."""
     path = tmp_path / "store.db"
     with processes("append", path, PROCESSES, seconds=4.0) as started:
         counts = [int(str(count)) for count in answers(started)]
@@ -75,7 +75,7 @@ def test_eight_processes_share_one_file(tmp_path: Path) -> None:
 
 
 def test_eight_processes_open_a_new_file_at_once(tmp_path: Path) -> None:
-    """All succeed, and there is one schema (rule 12)."""
+    """All succeed, and there is one schema."""
     path = tmp_path / "store.db"
     with processes("first", path, PROCESSES) as started:
         answers(started)

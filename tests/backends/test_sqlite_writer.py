@@ -62,7 +62,7 @@ async def queued(store: SqliteStore, count: int) -> None:
 
 
 async def test_queued_appends_share_a_commit(tmp_path: Path) -> None:
-    """Eight tasks' appends in one commit, each with its own verdict (rule 8)."""
+    """Eight tasks' appends in one commit, each with its own verdict."""
     async with gated(tmp_path) as (gate, store):
         claims = [await running(store, f"t{index}") for index in range(9)]
         refusals: list[str] = []
@@ -110,7 +110,7 @@ async def test_an_idle_claim_takes_no_lock(tmp_path: Path) -> None:
 
 
 async def test_renewals_go_ahead_of_queued_writes(tmp_path: Path) -> None:
-    """A lease must not run out behind a queue of appends (rule 12)."""
+    """A lease must not run out behind a queue of appends."""
     async with gated(tmp_path) as (gate, store):
         claims = [await running(store, f"t{index}") for index in range(3)]
         gate.shut()
@@ -130,7 +130,7 @@ async def test_renewals_go_ahead_of_queued_writes(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_write_is_finished_first(tmp_path: Path) -> None:
-    """By a scope: the caller has its answer, and its next wait is cancelled (rule 18)."""
+    """By a scope: the caller has its answer, and its next wait is cancelled."""
     async with gated(tmp_path) as (gate, store):
         claim = await running(store)
         gate.shut()

@@ -186,9 +186,6 @@ def test_a_full_disk_before_a_task_is_created(lived: Lived) -> None:
     lived.assert_nothing_is_lost()
 
 
-@pytest.mark.xfail(
-    reason="the runner drops StoreUnavailable without a word, and -p waits for ever", strict=True
-)
 def test_a_disk_that_fills_while_a_task_runs(lived: Lived, tmp_path: Path) -> None:
     """The run ends with a sentence; what was recorded is there, and the task can be resumed."""
     with small_disk(tmp_path / "disk", "600k") as disk:

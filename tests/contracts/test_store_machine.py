@@ -1,6 +1,6 @@
 """Random calls in any order: the sqlite store answers as the model does, and is left as it is.
 
-PROOF 2a. Stale claims stay in the bundle on purpose. The store runs in memory and in the caller,
+Stale claims stay in the bundle on purpose. The store runs in memory and in the caller,
 so a coroutine of it never waits and can be run without a loop.
 """
 

@@ -13,7 +13,7 @@ import pytest
 from noeta.core import events as e
 from noeta.core.errors import NoetaError
 from noeta.core.model import TextDelta
-from noeta.core.progress import LoadFailed
+from noeta.core.progress import GaveUp
 from noeta.frontends.line import Terminal, chat
 from noeta.host.client import AlreadySettled, PromptRefused, TaskRequest
 from tests.frontends.line_client import (
@@ -140,7 +140,7 @@ async def test_nobody_reading_is_no_traceback() -> None:
 
 async def test_a_task_that_cannot_run_here_ends_a_piped_chat() -> None:
     """Nothing would ever come."""
-    client = FakeClient(history=[message("go"), called()], live=[LoadFailed("it is damaged")])
+    client = FakeClient(history=[message("go"), called()], live=[GaveUp("it is damaged")])
     code, out, _ = await piped(client, "", TASK)
     assert code == 1
     assert "! This task cannot be run here: it is damaged\n" in out

@@ -8,7 +8,7 @@ import pytest
 from noeta.core import codec
 from noeta.core import events as e
 from noeta.core.model import TextDelta
-from noeta.core.progress import LoadFailed, Progress, Retrying
+from noeta.core.progress import GaveUp, Progress, Retrying
 from noeta.frontends.line import question
 from noeta.frontends.line.history import ENTRIES_MAX, History
 from noeta.frontends.line.page import Page
@@ -199,7 +199,7 @@ def test_the_end_of_a_task_is_told() -> None:
 
 def test_a_task_that_cannot_be_loaded_is_an_error() -> None:
     """The log is as it was."""
-    assert shown([LoadFailed("entry 3 is damaged")]) == (
+    assert shown([GaveUp("entry 3 is damaged")]) == (
         "! This task cannot be run here: entry 3 is damaged\n"
     )
 

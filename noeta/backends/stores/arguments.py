@@ -1,4 +1,4 @@
-"""What a store refuses before it touches SQL: ids, keys, queues and leases (rule 14).
+"""What a store refuses before it touches SQL: ids, keys, queues and leases.
 
 Each raises BadId with a sentence for people; a lease that is no length of time is a ValueError.
 """

@@ -98,7 +98,7 @@ def adopt(
     known: Collection[str],
     lease_seconds: float,
 ) -> list[Claim]:
-    """Claim anew what this worker owns without knowing it (rule 3)."""
+    """Claim anew what this worker owns without knowing it."""
     return [
         _take_over(connection, now, worker, lease_seconds, key, ADOPT_BUMP)
         for key in find_owned(connection, worker, known)
@@ -109,7 +109,7 @@ RENEW = f"UPDATE tasks SET lease_until = ? WHERE {HELD}"
 
 
 def renew(connection: Connection, now: float, claim: Claim, lease_seconds: float) -> Claim | None:
-    """The claim with a longer lease, or None when the task is no longer this claim's (rule 4)."""
+    """The claim with a longer lease, or None when the task is no longer this claim's."""
     row = connection.execute(RENEW + _CLAIMED, (now + lease_seconds, *held_by(claim))).fetchone()
     return None if row is None else _claim(claim.owner, row)
 

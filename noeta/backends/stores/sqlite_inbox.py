@@ -1,7 +1,7 @@
 """What comes into inboxes and is taken from them, inside a transaction somebody else opened.
 
 A post moves a row on (`PUT_WAKE`) and lays the item down; a take removes it. Dedupe keys stay
-when their item is gone (rule 6).
+when their item is gone.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """What a store reads: logs, inboxes and rows, as plain functions over a connection.
 
 Each is one SELECT, so it sees one state of the file. Lists come from rows alone and never touch
-a log (rule 13).
+a log.
 """
 
 from collections.abc import Collection, Sequence

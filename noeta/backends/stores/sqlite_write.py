@@ -27,7 +27,7 @@ from noeta.core.store import (
 from noeta.core.task import Status
 
 HELD = "id = ? AND owner = ? AND owner_epoch = ? AND status IN ('running', 'kept')"
-"""Still has the claim (rule 5): never a comparison with a clock. Its arguments: `held_by`."""
+"""Still has the claim: never a comparison with a clock. Its arguments: `held_by`."""
 
 SEQ_BITS = 32
 """An event's id is its task's key shifted by this, plus its seq."""
@@ -111,7 +111,7 @@ def _go_on(fence: str) -> str:
 def look(connection: Connection, task_id: str, key: int, move: Move, inbox_count: int) -> Status:
     """The status the row is left in; refuses a hand-back that would leave something unread.
 
-    It comes last and in the same transaction (rule 1): whatever was posted before, by anyone,
+    It comes last and in the same transaction: whatever was posted before, by anyone,
     is counted, and whatever is posted later finds the row waiting and wakes it.
     """
     match move:

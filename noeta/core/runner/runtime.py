@@ -17,7 +17,7 @@ from noeta.core.codec import NewerEntry, UnreadableEntry
 from noeta.core.execenv import ExecEnv
 from noeta.core.fold import UnreadableLog
 from noeta.core.model import Model
-from noeta.core.progress import LoadFailed
+from noeta.core.progress import GaveUp
 from noeta.core.registry import Registry
 from noeta.core.runner.engine import Engine, Publish
 from noeta.core.runner.failure import fail_turn
@@ -204,9 +204,12 @@ class Runtime:
         try:
             with scope:
                 await self._work(claim)
-        except (Conflict, CommitUnknown, StoreUnavailable):
-            # Write nothing, release nothing: whoever claims next reads what landed.
+        except Conflict:
+            # Write nothing, release nothing: another worker has the task.
             pass
+        except (CommitUnknown, StoreUnavailable) as error:
+            # The same; whoever claims next reads what landed.
+            self._engine.publish(claim.task_id, 0, GaveUp(str(error)))
         finally:
             self._keeper.drop(claim)
             self._steps.pop(claim.task_id, None)
@@ -218,7 +221,7 @@ class Runtime:
             state = await load(self._store, claim.task_id, self._engine.registry)
         except (NewerEntry, UnreadableEntry, UnreadableLog) as error:
             # The claim writes nothing and its lease runs out, for a worker that can read it.
-            self._engine.publish(claim.task_id, 0, LoadFailed(str(error)))
+            self._engine.publish(claim.task_id, 0, GaveUp(str(error)))
             return
         try:
             step = Step(self._engine, claim, state)

@@ -10,7 +10,7 @@ import anyio
 
 from noeta.core.events import AnswerReceived
 from noeta.core.model import TextDelta, ThinkingDelta
-from noeta.core.progress import LoadFailed, Progress, Retrying
+from noeta.core.progress import GaveUp, Progress, Retrying
 from noeta.frontends.line import command, question, render
 from noeta.frontends.line.approvals import Approvals
 from noeta.frontends.line.history import History
@@ -148,7 +148,7 @@ class _Chat:
             case Entry():
                 await self._entry(happening)
                 return await self._after_entry(happening.seq)
-            case TextDelta() | ThinkingDelta() | Retrying() | LoadFailed():
+            case TextDelta() | ThinkingDelta() | Retrying() | GaveUp():
                 return await self._live(happening)
             case LineTyped(text=text, reading=reading):
                 return await self._typed(text, reading)
@@ -201,7 +201,7 @@ class _Chat:
             written = self._break() + written
             self._stop_reading()
         await self._write(written)
-        stuck = isinstance(progress, LoadFailed) and not self._terminal.can_ask
+        stuck = isinstance(progress, GaveUp) and not self._terminal.can_ask
         return 1 if stuck else None
 
     async def _pressed(self, interrupts: bool) -> None:

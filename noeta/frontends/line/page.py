@@ -7,7 +7,7 @@ twice. What is live may be lost or late; what is recorded has the last word.
 from noeta.core import events as e
 from noeta.core.message import Text, text_of
 from noeta.core.model import TextDelta, ThinkingDelta
-from noeta.core.progress import LoadFailed, Progress, Retrying
+from noeta.core.progress import GaveUp, Progress, Retrying
 from noeta.frontends.line import render
 from noeta.frontends.line.conversation import Conversation
 from noeta.frontends.line.paint import Line, paint
@@ -61,8 +61,8 @@ class Page:
                 return ""
             case Retrying():
                 return self._drop_attempt() + self.say(render.retrying(progress))
-            case LoadFailed():
-                return self.say(render.load_failed(progress))
+            case GaveUp():
+                return self.say(render.gave_up(progress))
 
     def entry(self, entry: Entry) -> str:
         """What to write for a recorded entry; the conversation follows it."""

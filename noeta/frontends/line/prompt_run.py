@@ -6,7 +6,7 @@ from typing import Literal
 
 from noeta.core.errors import NoetaError
 from noeta.core.model import TextDelta, ThinkingDelta
-from noeta.core.progress import LoadFailed, Retrying
+from noeta.core.progress import GaveUp, Retrying
 from noeta.frontends.line import render
 from noeta.frontends.line.page import Page
 from noeta.frontends.line.paint import Line
@@ -120,7 +120,7 @@ class _Run:
             case Entry() as entry:
                 await self._progress(self._page.entry(entry))
                 return await self._rest(entry.seq)
-            case LoadFailed(error=error):
+            case GaveUp(error=error):
                 raise NoetaError(f"this task cannot be run here: {error}")
             case TextDelta() | ThinkingDelta() | Retrying() as progress:
                 await self._progress(self._page.live(progress))

@@ -11,7 +11,7 @@ import msgspec
 
 from noeta.core import events as e
 from noeta.core.message import Usage
-from noeta.core.progress import LoadFailed, Retrying
+from noeta.core.progress import GaveUp, Retrying
 from noeta.frontends.line.conversation import Conversation
 from noeta.frontends.line.paint import Line, Tone
 from noeta.frontends.line.sanitize import one_line, rows
@@ -139,7 +139,7 @@ def retrying(progress: Retrying) -> Line:
     )
 
 
-def load_failed(progress: LoadFailed) -> Line:
+def gave_up(progress: GaveUp) -> Line:
     """That the task cannot run here."""
     return trouble(f"This task cannot be run here: {progress.error}")
 
