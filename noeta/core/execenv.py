@@ -58,8 +58,8 @@ class Command:
     """Added to the env's scrubbed environment."""
     timeout_seconds: float = 120.0
     output_path: str | None = None
-    """Where stdout and stderr go, together, as they come; what was there is replaced. None: a
-    temporary file of the env's."""
+    """Where stdout and stderr go, together, as they come; what was there is replaced. None:
+    a file that is gone when the call returns; only the previews are left of it."""
     output_bytes_max: int = OUTPUT_BYTES_MAX
 
 
@@ -72,7 +72,8 @@ class Finished:
     reason: Literal["exited", "timeout", "output_limit"]
     """Who ended it: itself, its time limit, or its output limit. `output_limit` is also said when
     it had ended by itself: the output is then cut at the limit."""
-    output_path: str
+    output_path: str | None
+    """The file that was named for it, absolute."""
     output_bytes: int
     head: bytes
     """The first bytes of the output, at most `preview_bytes` of them."""

@@ -30,8 +30,8 @@ class LocalEnv:
     """An ExecEnv of this machine.
 
     `environ` is what commands get, whole: give it scrubbed (`LocalEnv.here` does).
-    `scratch_dir` takes the output of commands that name no file for it, and whoever gave the
-    directory deletes what is in it; it is made at first use, for our eyes only.
+    `scratch_dir` takes the output of commands that name no file for it, while they run; it is
+    made at first use, for our eyes only.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class LocalEnv:
     async def run(self, command: Command, *, preview_bytes: int = 30_000) -> Finished:
         order = self._order(command)
         asked_path = None if command.output_path is None else self._absolute(command.output_path)
-        output, output_path = await anyio.to_thread.run_sync(
+        output = await anyio.to_thread.run_sync(
             local_output.open_output, asked_path, self._scratch_dir
         )
         try:
@@ -107,17 +107,13 @@ class LocalEnv:
             output_bytes, head, tail = await anyio.to_thread.run_sync(
                 local_output.read_ends, output, preview_bytes
             )
-        except BaseException:
-            if asked_path is None:  # Nobody learns where it is, so nobody would delete it.
-                local_output.remove(output_path)
-            raise
         finally:
             os.close(output)
         return Finished(
             exit_code=ending.exit_code,
             signal=ending.signal,
             reason=ending.reason,
-            output_path=output_path,
+            output_path=asked_path,
             output_bytes=output_bytes,
             head=head,
             tail=tail,

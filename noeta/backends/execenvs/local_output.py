@@ -10,11 +10,21 @@ from noeta.backends.execenvs.local_write import make_directories
 from noeta.core.execenv import FileRefused
 
 
-def open_output(path: str | None, scratch_dir: str) -> tuple[int, str]:
-    """An empty file for a command's output, open for appending and reading, and its path."""
-    if path is None:
-        _make_private(scratch_dir)
-        path = os.path.join(scratch_dir, f"output-{secrets.token_hex(8)}")
+def open_output(path: str | None, scratch_dir: str) -> int:
+    """An empty file for a command's output, open for appending and reading.
+
+    Without a path it has no name once it is open, so that nothing stays of it, also after a kill.
+    """
+    if path is not None:
+        return _open(path)
+    _make_private(scratch_dir)
+    path = os.path.join(scratch_dir, f"output-{secrets.token_hex(8)}")
+    descriptor = _open(path)
+    Path(path).unlink(missing_ok=True)
+    return descriptor
+
+
+def _open(path: str) -> int:
     with errors_named(path):
         make_directories(os.path.dirname(path))
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY
@@ -27,7 +37,7 @@ def open_output(path: str | None, scratch_dir: str) -> tuple[int, str]:
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor, path
+        return descriptor
 
 
 def read_ends(descriptor: int, preview_bytes: int) -> tuple[int, bytes, bytes]:
@@ -36,11 +46,6 @@ def read_ends(descriptor: int, preview_bytes: int) -> tuple[int, bytes, bytes]:
     head = _read_at(descriptor, 0, min(size_bytes, preview_bytes))
     tail_bytes = min(size_bytes - len(head), preview_bytes)
     return size_bytes, head, _read_at(descriptor, size_bytes - tail_bytes, tail_bytes)
-
-
-def remove(path: str) -> None:
-    """Take away an output that nobody will read."""
-    Path(path).unlink(missing_ok=True)
 
 
 def _make_private(path: str) -> None:
