@@ -31,7 +31,7 @@ from noeta.cli.demo_story import (
 from noeta.cli.describe import describe, type_of
 from noeta.core import events as e
 from noeta.core.errors import NoetaError
-from noeta.core.message import Text
+from noeta.core.message import Text, text_of
 from noeta.host.assemble import open_queue
 from noeta.host.client import Entry, TaskRequest
 from noeta.host.home import Home
@@ -223,7 +223,7 @@ class _Stage:
         self._seq = entry.seq
         match entry.event:
             case e.MessageReceived() as event:
-                self._say(" ", f"user    {event.content[0].text}")
+                self._say(" ", f"user    {text_of(event.content)}")
             case e.ModelReplied() as event:
                 for block in event.content:
                     if isinstance(block, Text):

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from noeta.core import events as e
-from noeta.core.message import Text, Thinking, ToolCall
+from noeta.core.message import Text, Thinking, ToolCall, text_of
 from noeta.host.client import Entry
 
 LINE_CHARS_MAX = 160
@@ -42,7 +42,7 @@ def _facts(event: e.Event) -> str:
         case e.PromptSet():
             return f"{len(event.system)} system texts, {len(event.tools)} tools"
         case e.MessageReceived():
-            return f"{event.sender or 'someone'}: {_text(event.content)}"
+            return f"{event.sender or 'someone'}: {text_of(event.content)}"
         case e.NoticeReceived(text=text) | e.Noted(text=text):
             return text
         case e.AnswerReceived():
@@ -56,7 +56,7 @@ def _facts(event: e.Event) -> str:
             return f"{event.call_id} {event.name} {input_text(event.input)}"
         case e.ToolFinished():
             word = "" if event.reason == "done" and not event.is_error else f"[{event.reason}] "
-            return f"{event.call_id} {word}{_text(event.content)}"
+            return f"{event.call_id} {word}{text_of(event.content)}"
         case e.CallParked():
             return f"{event.call_id} waits for leave: {event.reason}"
         case e.TurnEnded(outcome=outcome, detail=detail):
@@ -82,10 +82,6 @@ def input_text(raw: msgspec.Raw) -> str:
     if not isinstance(values, dict):
         return ""
     return " ".join(str(value) for value in values.values())
-
-
-def _text(content: tuple[Text, ...]) -> str:
-    return " ".join(block.text for block in content)
 
 
 def _block(block: Text | Thinking | ToolCall) -> str:

@@ -7,8 +7,8 @@ no text is empty and the last message is the user's (or a paused reply).
 """
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import overload
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from noeta.core import texts
 from noeta.core.message import (
     AssistantMessage,
+    Limits,
     Message,
     ReplyBlock,
     Text,
@@ -27,7 +28,11 @@ from noeta.core.message import (
 )
 from noeta.core.state import CallState, TaskState
 
+NO_LIMITS = Limits()
+
 _encoder = msgspec.json.Encoder()
+_Head = tuple[str, tuple[str, ...], tuple[ToolSpec, ...], Limits]
+"""Model, system texts, tools and limits: what comes before the messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,20 +42,51 @@ class Request:
     model: str
     system: tuple[str, ...]
     tools: tuple[ToolSpec, ...]
+    limits: Limits = field(default_factory=Limits)
     messages: Sequence[Message]
     digest: str
-    """sha256, hex, over the model, system, tools and every message's bytes."""
+    """sha256, hex, over the model, system, tools, limits and every message's bytes."""
+
+    def encoded(self, dialect: str, encode: Callable[[Message], bytes]) -> list[bytes]:
+        """Each message as a dialect writes it. Those of a task's settled conversation are
+        encoded once, however many requests they are part of; encode must be pure."""
+        messages = self.messages
+        if isinstance(messages, _Prefix):
+            return messages.encoded(dialect, encode)
+        return [encode(message) for message in messages]
+
+
+@dataclass(slots=True)
+class _Settled:
+    """Messages that only grow, and their bytes by dialect."""
+
+    messages: list[Message] = field(default_factory=list)
+    encoded: dict[str, list[bytes]] = field(default_factory=dict)
+
+    def cut(self, count: int) -> "_Settled":
+        """The first count of them; what was handed out of these must not change."""
+        return _Settled(
+            self.messages[:count], {name: done[:count] for name, done in self.encoded.items()}
+        )
 
 
 class _Prefix(Sequence[Message]):
-    """The first `count` messages of a list that may grow behind it."""
+    """The first `count` settled messages, and perhaps a last one that is in no log."""
 
-    def __init__(self, messages: list[Message], count: int) -> None:
-        self._messages = messages
-        self._count = count
+    def __init__(self, settled: _Settled, tail: Message | None) -> None:
+        self._settled = settled
+        self._count = len(settled.messages)
+        self._tail: tuple[Message, ...] = (tail,) if tail is not None else ()
+
+    def encoded(self, dialect: str, encode: Callable[[Message], bytes]) -> list[bytes]:
+        """See `Request.encoded`."""
+        done = self._settled.encoded.setdefault(dialect, [])
+        for message in self._settled.messages[len(done) : self._count]:
+            done.append(encode(message))
+        return [*done[: self._count], *map(encode, self._tail)]
 
     def __len__(self) -> int:
-        return self._count
+        return self._count + len(self._tail)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -58,8 +94,9 @@ class _Prefix(Sequence[Message]):
     def __getitem__(self, index: slice) -> Sequence[Message]: ...
     def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
         if isinstance(index, slice):
-            return [self._messages[i] for i in range(*index.indices(self._count))]
-        return self._messages[range(self._count)[index]]
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = range(len(self))[index]
+        return self._settled.messages[position] if position < self._count else self._tail[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +114,10 @@ class Renderer:
     """
 
     def __init__(self) -> None:
-        self._head: tuple[str, tuple[str, ...], tuple[ToolSpec, ...]] | None = None
+        self._head: _Head | None = None
         self._head_chain = b""
         self._rendered: list[_Rendered] = []
-        self._messages: list[Message] = []
+        self._settled = _Settled()
         self.encoded_count = 0
         """Messages encoded so far: what the tests of constant cost look at."""
 
@@ -89,26 +126,29 @@ class Renderer:
         prompt = state.prompt
         system = prompt.system if prompt is not None else ()
         tools = prompt.tools if prompt is not None else ()
-        self._set_head(state.model, system, tools)
+        limits = prompt.limits if prompt is not None else NO_LIMITS
+        self._set_head((state.model, system, tools, limits))
         self._grow(state)
         chain = self._rendered[-1].chain if self._rendered else self._head_chain
-        messages: Sequence[Message] = _Prefix(self._messages, len(self._messages))
         tail = _tail(state)
         if tail is not None:
             chain = self._chained(chain, tail)
-            messages = (*messages, tail)
         return Request(
-            model=state.model, system=system, tools=tools, messages=messages, digest=chain.hex()
+            model=state.model,
+            system=system,
+            tools=tools,
+            limits=limits,
+            messages=_Prefix(self._settled, tail),
+            digest=chain.hex(),
         )
 
-    def _set_head(self, model: str, system: tuple[str, ...], tools: tuple[ToolSpec, ...]) -> None:
-        head = (model, system, tools)
+    def _set_head(self, head: _Head) -> None:
         if self._head == head:
             return
         self._head = head
         self._head_chain = hashlib.sha256(_encoder.encode(head)).digest()
         self._rendered.clear()
-        self._messages = []
+        self._settled = _Settled()
 
     def _grow(self, state: TaskState) -> None:
         """Encode what the state has more than last time; its last message may have grown."""
@@ -120,13 +160,13 @@ class Renderer:
             kept -= 1
         if kept < len(done):
             # New lists: what was handed out must not change.
-            self._messages = self._messages[:kept]
+            self._settled = self._settled.cut(kept)
             del done[kept:]
         for source in state.messages[kept:]:
             message = _sendable(source, state.model)
             chain = done[-1].chain if done else self._head_chain
             done.append(_Rendered(source, self._chained(chain, message)))
-            self._messages.append(message)
+            self._settled.messages.append(message)
 
     def _chained(self, chain: bytes, message: Message) -> bytes:
         self.encoded_count += 1
@@ -158,7 +198,7 @@ def _tail(state: TaskState) -> UserMessage | None:
     word after a finished reply. No request that is really sent has one."""
     if state.calls:
         results = tuple(call.result or _placeholder(call) for call in state.calls.values())
-        return UserMessage((*results, *(text for text in state.pending_texts if text.text)))
+        return UserMessage((*results, *(b for b in state.pending if not _is_empty(b))))
     if state.messages and type(state.messages[-1]) is AssistantMessage and state.reply != "pause":
         return UserMessage((Text(texts.GO_ON),))
     return None

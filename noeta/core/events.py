@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from noeta.core.message import ReplyBlock, StopReason, Text, ToolSpec, Usage
+from noeta.core.message import Limits, ReplyBlock, Shown, StopReason, ToolSpec, Usage
 from noeta.core.task import Kind
 
 NO_EVIDENCE = msgspec.Raw(b"null")
@@ -34,6 +34,8 @@ class TaskCreated(Fact, gc=False, frozen=True, kw_only=True):
     on_ask: Literal["park", "deny"] = "park"
     """What a call that needs a person's leave does: wait for it, or count as denied."""
     permission_mode: str = "default"
+    max_cost_usd: float | None = None
+    """What the task's model calls may cost together; None: no cap."""
 
 
 class Pin(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
@@ -57,6 +59,7 @@ class PromptSet(Fact, gc=False, frozen=True, kw_only=True):
     model: str
     system: tuple[str, ...]
     tools: tuple[ToolSpec, ...] = ()
+    limits: Limits = Limits()
 
 
 class PluginRecorded(Fact, gc=False, frozen=True, kw_only=True):
@@ -81,7 +84,7 @@ class MessageReceived(Fact, gc=False, frozen=True, kw_only=True):
     """A message was taken from the inbox; it opens a turn when none is open."""
 
     item: int
-    content: tuple[Text, ...]
+    content: tuple[Shown, ...]
     sender: str = ""
 
 
@@ -134,6 +137,8 @@ class ModelReplied(Fact, gc=False, frozen=True, kw_only=True):
     content: tuple[ReplyBlock, ...]
     stop: StopReason
     usage: Usage = Usage()
+    cost_usd: float | None = None
+    """By the price table of that day; None: the model has no known price."""
 
 
 class ToolStarted(Fact, gc=False, frozen=True, kw_only=True):
@@ -159,7 +164,7 @@ class ToolFinished(Fact, gc=False, frozen=True, kw_only=True):
     """What a call came to; the only thing that closes a call."""
 
     call_id: str
-    content: tuple[Text, ...]
+    content: tuple[Shown, ...]
     is_error: bool = False
     reason: FinishReason = "done"
 
@@ -190,6 +195,7 @@ TurnOutcome = Literal[
     "no_answer",
     "llm_error",
     "llm_truncated",
+    "cost_limit",
     "internal_error",
 ]
 

@@ -15,6 +15,7 @@ from noeta.core.errors import NoetaError
 from noeta.core.message import (
     AssistantMessage,
     ReplyBlock,
+    Shown,
     Text,
     ToolCall,
     ToolResult,
@@ -74,6 +75,7 @@ def _task_created(state: TaskState, event: e.TaskCreated) -> None:
     state.model = event.model
     state.on_ask = event.on_ask
     state.permission_mode = event.permission_mode
+    state.max_cost_usd = event.max_cost_usd
 
 
 def _plugins_pinned(state: TaskState, event: e.PluginsPinned) -> None:
@@ -103,12 +105,12 @@ def _task_ended(state: TaskState, event: e.TaskEnded) -> None:
 
 def _message_received(state: TaskState, event: e.MessageReceived) -> None:
     _open_turn(state)
-    _add_texts(state, event.content)
+    _add_shown(state, event.content)
 
 
 def _notice_received(state: TaskState, event: e.NoticeReceived) -> None:
     _open_turn(state)
-    _add_texts(state, (Text(event.text),))
+    _add_shown(state, (Text(event.text),))
 
 
 def _answer_received(state: TaskState, event: e.AnswerReceived) -> None:
@@ -147,6 +149,10 @@ def _model_replied(state: TaskState, event: e.ModelReplied) -> None:
     state.model_attempts = 0
     if event.usage != NO_USAGE:
         state.usage = state.usage.plus(event.usage)
+    if event.cost_usd is None:
+        state.unpriced_replies += 1
+    else:
+        state.cost_usd += event.cost_usd
     if event.content:
         _add_reply(state, event.content)
     for call in event.content:
@@ -185,8 +191,8 @@ def _tool_finished(state: TaskState, event: e.ToolFinished) -> None:
     results: list[UserBlock] = [c.result for c in state.calls.values() if c.result is not None]
     if len(results) == len(state.calls):
         state.calls.clear()
-        state.messages.append(UserMessage((*results, *state.pending_texts)))
-        state.pending_texts.clear()
+        state.messages.append(UserMessage((*results, *state.pending)))
+        state.pending.clear()
 
 
 def _call_parked(state: TaskState, event: e.CallParked) -> None:
@@ -196,7 +202,7 @@ def _call_parked(state: TaskState, event: e.CallParked) -> None:
 
 
 def _noted(state: TaskState, event: e.Noted) -> None:
-    _add_texts(state, (Text(event.text),))
+    _add_shown(state, (Text(event.text),))
 
 
 def _turn_ended(state: TaskState, event: e.TurnEnded) -> None:
@@ -239,17 +245,17 @@ def _add_reply(state: TaskState, content: tuple[ReplyBlock, ...]) -> None:
         state.messages.append(AssistantMessage(content))
 
 
-def _add_texts(state: TaskState, texts: tuple[Text, ...]) -> None:
-    """Add text to the user's side; after the results of calls that are still open."""
+def _add_shown(state: TaskState, content: tuple[Shown, ...]) -> None:
+    """Add text and media to the user's side; after the results of calls that are still open."""
     if state.calls:
-        state.pending_texts.extend(texts)
+        state.pending.extend(content)
         return
     last = state.messages[-1] if state.messages else None
     if type(last) is UserMessage:
         # Strict providers want the roles to alternate, so one message grows.
-        state.messages[-1] = UserMessage((*last.content, *texts))
+        state.messages[-1] = UserMessage((*last.content, *content))
     else:
-        state.messages.append(UserMessage(texts))
+        state.messages.append(UserMessage(content))
 
 
 def _open_call(state: TaskState, call_id: str) -> CallState:

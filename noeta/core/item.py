@@ -3,16 +3,20 @@
 import msgspec
 
 from noeta.core.errors import NoetaError
+from noeta.core.message import Media
 
 
 class UnreadableItem(NoetaError):
     """An inbox item's body does not fit its kind."""
 
 
-class MessageBody(msgspec.Struct, frozen=True):
+class MessageBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """A message to the model from a person or another task."""
 
     text: str
+    media: tuple[Media, ...] = ()
+    model: str = ""
+    """The route from this turn on; empty: as before."""
 
 
 class AnswerBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ None of these can be part of a cycle, so the collector is told not to look at th
 a long conversation would make each of its rounds longer.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -17,6 +18,19 @@ class Text(msgspec.Struct, gc=False, frozen=True, tag="text"):
     """Plain text; never empty in a request."""
 
     text: str
+
+
+class Media(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag="media"):
+    """An image or a document."""
+
+    media_type: str
+    """Such as `image/png` or `application/pdf`."""
+    data: str
+    """The bytes, in base64."""
+
+
+Shown = Text | Media
+"""What a message or a result is made of."""
 
 
 class Thinking(
@@ -49,7 +63,7 @@ class ToolResult(
     """What a call came to."""
 
     call_id: str
-    content: tuple[Text, ...] = ()
+    content: tuple[Shown, ...] = ()
     is_error: bool = False
 
 
@@ -71,6 +85,19 @@ class Usage(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=T
         )
 
 
+class Limits(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
+    """What a route may use; part of what every request starts with. 0 and "": not set."""
+
+    context_tokens: int = 0
+    """What fits into a request and its reply together."""
+    output_tokens_max: int = 0
+    """What a reply may have."""
+    effort: str = ""
+    """How hard the model should try: the provider's own word, such as `low` or `high`."""
+    thinking_tokens: int = 0
+    """What of a reply may be thinking."""
+
+
 class ToolSpec(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """A tool as the model is told of it."""
 
@@ -80,7 +107,7 @@ class ToolSpec(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """A JSON Schema object."""
 
 
-UserBlock = Text | ToolResult
+UserBlock = Text | Media | ToolResult
 ReplyBlock = Text | Thinking | ToolCall
 
 StopReason = Literal["end", "calls", "cut", "pause", "refusal", "interrupted"]
@@ -89,7 +116,7 @@ provider paused the turn, the model refused, or a person interrupted it."""
 
 
 class UserMessage(msgspec.Struct, gc=False, frozen=True, tag="user"):
-    """What the model is told: tool results first, then text."""
+    """What the model is told: tool results first, then text and media."""
 
     content: tuple[UserBlock, ...]
 
@@ -103,6 +130,10 @@ class AssistantMessage(msgspec.Struct, gc=False, frozen=True, tag="assistant"):
 Message = UserMessage | AssistantMessage
 
 
-def text_of(content: tuple[UserBlock | ReplyBlock, ...]) -> str:
-    """The text blocks of a content, one below the other."""
-    return "\n".join(block.text for block in content if isinstance(block, Text))
+def text_of(content: Sequence[UserBlock | ReplyBlock]) -> str:
+    """The text blocks of a content, one below the other; media as their type in brackets."""
+    return "\n".join(
+        block.text if isinstance(block, Text) else f"[{block.media_type}]"
+        for block in content
+        if isinstance(block, Text | Media)
+    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from noeta.core.events import Pin, PromptSet
 from noeta.core.fold import PluginFold
+from noeta.core.message import Limits
 from noeta.core.plugin import Gate, Plugin, PluginError
 from noeta.core.tool import AnyTool
 from noeta.core.view import TaskView
@@ -36,11 +37,11 @@ class Registry:
         self.parallel = frozenset(name for name, tool in self.tools.items() if tool.flags.parallel)
         self._specs = tuple(tool.spec() for tool in self.tools.values())
 
-    def prompt(self, model: str, view: TaskView) -> PromptSet:
+    def prompt(self, model: str, limits: Limits, view: TaskView) -> PromptSet:
         """What a turn's requests start with, as this process would have it."""
         parts = [plugin.system(view) for plugin in self.plugins if plugin.system is not None]
         system = tuple(part for part in (*self._system, *parts) if part)
-        return PromptSet(model=model, system=system, tools=self._specs)
+        return PromptSet(model=model, system=system, tools=self._specs, limits=limits)
 
 
 def _tools_by_name(plugins: Sequence[Plugin]) -> dict[str, AnyTool]:

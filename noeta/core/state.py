@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from noeta.core.events import CallParked, Pin, PromptSet, ToolStarted, TurnOutcome
-from noeta.core.message import Message, Text, ToolCall, ToolResult, Usage
+from noeta.core.message import Message, Shown, ToolCall, ToolResult, Usage
 from noeta.core.task import Kind
 
 ReplyState = Literal["none", "calls", "end", "cut", "empty", "pause", "refusal", "interrupted"]
@@ -66,8 +66,8 @@ class TaskState:
     plugin_states: dict[str, object] = field(default_factory=dict)
 
     messages: list[Message] = field(default_factory=list)
-    pending_texts: list[Text] = field(default_factory=list)
-    """Texts that came while calls were open; they follow the calls' results."""
+    pending: list[Shown] = field(default_factory=list)
+    """What came while calls were open; they follow the calls' results."""
 
     turn_open: bool = False
     turns_count: int = 0
@@ -101,6 +101,10 @@ class TaskState:
     end_detail: str = ""
     usage: Usage = field(default_factory=Usage)
     model_calls_count: int = 0
+    max_cost_usd: float | None = None
+    cost_usd: float = 0.0
+    """Of the replies whose price is known."""
+    unpriced_replies: int = 0
 
     @property
     def open_calls(self) -> list[CallState]:

@@ -39,7 +39,7 @@ MODEL_KEPT_STOPPING = (
 )
 CUT_TOO_OFTEN = "{count} replies in a row were cut at the output limit"
 EMPTY_TOO_OFTEN = "{count} replies in a row were empty"
-CUT_INPUT_DROPPED = "the input of {name} was cut off and dropped"
+COST_LIMIT = "the model calls of this task cost ${spent:.4f} and its cap is ${cap:.4f}"
 
 
 def unknown_tool(name: str, known: list[str]) -> str:

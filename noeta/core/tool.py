@@ -16,7 +16,7 @@ from noeta.core import ids
 from noeta.core.errors import NoetaError
 from noeta.core.events import NO_EVIDENCE
 from noeta.core.execenv import ExecEnv
-from noeta.core.message import ToolSpec
+from noeta.core.message import Media, ToolSpec
 
 MAX_ATTEMPTS = 3
 """Starts of a `retry_safe` call whose worker dies, in all."""
@@ -43,6 +43,8 @@ class ToolOutput:
     """What a call came to, as the model reads it."""
 
     text: str
+    media: tuple[Media, ...] = ()
+    """Images or documents beside the text."""
     is_error: bool = False
 
 

@@ -3,7 +3,7 @@
 import anyio
 
 from noeta.core import events as e
-from noeta.core.message import Text, ToolResult, UserMessage
+from noeta.core.message import Text, ToolResult, UserMessage, text_of
 from noeta.core.model import Reply
 from noeta.core.store import NoSuchTask, TaskOver
 from noeta.host.client import (
@@ -88,7 +88,7 @@ async def text_that_is_no_unicode_is_taken_with_marks_in_it(make: ClientMaker) -
     await client.send(task_id, "th\udce9")
     await at_rest(client, task_id, after=seen)
     log = await events(client, task_id)
-    received = [ev.content[0].text for ev in log if isinstance(ev, e.MessageReceived)]
+    received = [text_of(ev.content) for ev in log if isinstance(ev, e.MessageReceived)]
     assert received == ["caf?", "th?"]
     assert (await client.task(task_id)).title == "caf?"
 
@@ -120,7 +120,7 @@ async def a_denied_call_does_not_run_and_the_model_reads_why(make: ClientMaker) 
     (result,) = told.content
     assert isinstance(result, ToolResult)
     assert result.is_error
-    assert "not on a Friday" in result.content[0].text
+    assert "not on a Friday" in text_of(result.content)
 
 
 async def a_call_that_waits_for_no_answer_takes_none(make: ClientMaker) -> None:

@@ -14,7 +14,10 @@ import msgspec
 from noeta.core import events as e
 from noeta.core.fold import fold
 from noeta.core.message import (
+    Limits,
+    Media,
     ReplyBlock,
+    Shown,
     StopReason,
     Text,
     Thinking,
@@ -26,6 +29,8 @@ from noeta.core.state import CallState, TaskState
 
 WORDS = ("", "a", "hello", "two\nlines", "\u00e9\u4e2d\U0001f600", '"quoted\\"', "\x00", "x" * 300)
 MODELS = ("m1", "m2")
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+"""A PNG of one pixel, in base64."""
 
 
 def generated_log(seed: int, *, events_max: int = 40) -> list[e.Event]:
@@ -93,6 +98,12 @@ class _Drawn:
     def texts(self, least: int = 0) -> tuple[Text, ...]:
         return tuple(Text(self.word()) for _ in range(self.random.randint(least, 2)))
 
+    def shown(self, least: int = 0) -> tuple[Shown, ...]:
+        content: list[Shown] = [*self.texts(least)]
+        if self.random.random() < 0.2:
+            content.insert(0, Media(media_type="image/png", data=PIXEL))
+        return tuple(content)
+
     def raw(self) -> msgspec.Raw:
         value = {self.word(): self.random.choice((1, 1.5, None, self.word(), [1, {}]))}
         # Spaces and all: stored bytes are the model's own and no encoder's of ours.
@@ -107,7 +118,7 @@ class _Drawn:
     # Events
 
     def message(self) -> e.Event:
-        return e.MessageReceived(item=self.item(), content=self.texts(1), sender=self.word())
+        return e.MessageReceived(item=self.item(), content=self.shown(1), sender=self.word())
 
     def notice(self) -> e.Event:
         return e.NoticeReceived(item=self.item(), text=self.word())
@@ -130,7 +141,9 @@ class _Drawn:
     def prompt(self) -> e.Event:
         tool = ToolSpec(name="T", description=self.word(), input_schema=self.raw())
         system = (self.word(),)
-        return e.PromptSet(model=self.model(), system=system, tools=(tool,) * self.flag())
+        limits = Limits(context_tokens=self.random.choice((0, 200_000)), output_tokens_max=8_000)
+        tools = (tool,) * self.flag()
+        return e.PromptSet(model=self.model(), system=system, tools=tools, limits=limits)
 
     def model_called(self) -> e.Event:
         return e.ModelCalled(model=self.model(), request_digest=self.word())
@@ -148,7 +161,8 @@ class _Drawn:
             )
         stop: StopReason = self.random.choice(get_args(StopReason))
         usage = Usage(input_tokens=self.item(), cache_read_tokens=self.item())
-        return e.ModelReplied(content=tuple(content), stop=stop, usage=usage)
+        cost = self.random.choice((None, 0.25))
+        return e.ModelReplied(content=tuple(content), stop=stop, usage=usage, cost_usd=cost)
 
     def started(self, call: CallState) -> e.Event:
         return e.ToolStarted(
@@ -163,7 +177,7 @@ class _Drawn:
     def finished(self, call_id: str) -> e.Event:
         return e.ToolFinished(
             call_id=call_id,
-            content=self.texts(),
+            content=self.shown(),
             is_error=self.flag(),
             reason=self.random.choice(get_args(e.FinishReason)),
         )

@@ -8,6 +8,7 @@ from noeta.core.message import (
     Thinking,
     ToolCall,
     ToolResult,
+    UserBlock,
     UserMessage,
 )
 
@@ -48,7 +49,7 @@ def broken_rules(request: Request) -> list[str]:
     return broken
 
 
-def _user(content: tuple[Text | ToolResult, ...], owed: list[str]) -> list[str]:
+def _user(content: tuple[UserBlock, ...], owed: list[str]) -> list[str]:
     results = [b.call_id for b in content if isinstance(b, ToolResult)]
     broken: list[str] = []
     if sorted(results) != sorted(owed):

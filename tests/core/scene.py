@@ -96,6 +96,8 @@ class Scene:
     bugs: list[Exception] = field(default_factory=list)
     tools: Sequence[AnyTool] = ()
     system: Callable[[TaskView], str] | None = None
+    cost: float | None = None
+    """Of each model call."""
     workers_count: int = 0
 
     def worker(self, store: Store | None = None, concurrency: int = 8) -> Runtime:
@@ -113,6 +115,7 @@ class Scene:
             Registry([plugin], system=("You are in a scene.",)),
             model_for=lambda route: self.model,
             env_for=_no_env,
+            cost_of=lambda route, usage: self.cost,
             worker=f"w{self.workers_count}",
             queues=("default",),
             clock=self.clock,
@@ -131,6 +134,7 @@ class Scene:
         on_ask: str = "park",
         log: Sequence[bytes] = (),
         task_id: str = TASK,
+        max_cost_usd: float | None = None,
     ) -> None:
         """Create a task with these messages in its inbox, or with a log to start from."""
         first = e.TaskCreated(
@@ -138,6 +142,7 @@ class Scene:
             kind=kind,
             cwd="/",
             model="m",
+            max_cost_usd=max_cost_usd,
             on_ask="deny" if on_ask == "deny" else "park",
         )
         await self.store.create(

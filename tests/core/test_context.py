@@ -124,3 +124,24 @@ def test_thinking_is_sent_to_its_own_model_only() -> None:
     assert Renderer().render(state).messages[1] == AssistantMessage((thinking, Text("hi")))
     fold(state, state.last_seq + 1, e.PromptSet(model="other", system=()))
     assert Renderer().render(state).messages[1] == AssistantMessage((Text("hi"),))
+
+
+@given(logs())
+def test_a_conversation_is_encoded_once_for_each_dialect(log: list[e.Event]) -> None:
+    """Whatever was rendered before, the bytes are those of a request rendered anew."""
+    state = TaskState()
+    renderer = Renderer()
+    encoded: list[object] = []
+
+    def encode(message: object) -> bytes:
+        encoded.append(message)
+        return repr(message).encode()
+
+    for seq, event in enumerate(log, 1):
+        fold(state, seq, event)
+        request = renderer.render(state)
+        fresh = Renderer().render(state)
+        assert request.encoded("d", encode) == [repr(m).encode() for m in fresh.messages]
+        encoded.clear()
+        request.encoded("d", encode)
+        assert len(encoded) <= 1  # A tail that is in no log.

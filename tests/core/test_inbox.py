@@ -9,7 +9,7 @@ from noeta.core import codec, texts
 from noeta.core import events as e
 from noeta.core import item as i
 from noeta.core.context import Request
-from noeta.core.message import Text, ToolCall, ToolResult, UserMessage
+from noeta.core.message import Text, ToolCall, ToolResult, UserMessage, text_of
 from noeta.core.model import Delta, Reply, TextDelta
 from noeta.core.plugin import Allow, Ask, Deny, GateCall, Verdict
 from noeta.core.runner.runtime import Runtime
@@ -167,7 +167,7 @@ async def test_an_interrupt_stops_running_calls_and_closes_every_open_one() -> N
             await s.post("interrupt", i.InterruptBody())
 
         await run_and(s, interrupt)
-        assert [(r.call_id, r.reason, r.content[0].text) for r in results(await s.events())] == [
+        assert [(r.call_id, r.reason, text_of(r.content)) for r in results(await s.events())] == [
             ("c1", "interrupted", texts.CALL_INTERRUPTED),
             ("c2", "interrupted", texts.CALL_NOT_STARTED),
         ]
@@ -266,7 +266,7 @@ async def test_a_no_and_its_reason_are_what_the_model_reads() -> None:
         await answer(s, allow=False, reason="use the other one")
         await s.run()
         (result,) = results(await s.events())
-        assert (result.reason, "use the other one" in result.content[0].text) == ("denied", True)
+        assert (result.reason, "use the other one" in text_of(result.content)) == ("denied", True)
         assert s.stage.effects == []
 
 
@@ -300,7 +300,7 @@ async def test_where_nobody_can_be_asked_a_question_is_a_no() -> None:
         await s.create("go", on_ask="deny")
         await s.run()
         (result,) = results(await s.events())
-        assert (result.reason, "nobody can be asked" in result.content[0].text) == (
+        assert (result.reason, "nobody can be asked" in text_of(result.content)) == (
             "denied",
             True,
         )
@@ -317,7 +317,7 @@ async def test_a_deny_wins_over_an_ask_and_after_a_yes() -> None:
         await answer(s, allow=True)
         await s.run()
         (result,) = results(await s.events())
-        assert (result.reason, "not now" in result.content[0].text) == ("denied", True)
+        assert (result.reason, "not now" in text_of(result.content)) == ("denied", True)
 
 
 async def test_a_gate_that_raises_denies() -> None:
@@ -328,7 +328,7 @@ async def test_a_gate_that_raises_denies() -> None:
         await s.create("go")
         await s.run()
         (result,) = results(await s.events())
-        assert (result.reason, "gone" in result.content[0].text) == ("denied", True)
+        assert (result.reason, "gone" in text_of(result.content)) == ("denied", True)
 
 
 async def test_a_rewritten_input_is_what_is_recorded_asked_and_run() -> None:

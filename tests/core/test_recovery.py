@@ -11,7 +11,7 @@ from noeta.core import item as i
 from noeta.core import texts
 from noeta.core.context import Renderer, Request
 from noeta.core.fold import fold_all
-from noeta.core.message import ToolResult, UserMessage
+from noeta.core.message import ToolResult, UserMessage, text_of
 from noeta.core.model import Reply
 from noeta.core.runner.runtime import Runtime
 from noeta.core.state import TaskState
@@ -108,7 +108,7 @@ async def test_a_tool_call_cut_short_is_answered_as_unknown_and_not_run_again() 
         await s.run()
         assert s.stage.effects == []
         (finished,) = [ev for ev in await s.events() if isinstance(ev, e.ToolFinished)]
-        assert (finished.reason, finished.content[0].text) == ("unknown", texts.OUTCOME_UNKNOWN)
+        assert (finished.reason, text_of(finished.content)) == ("unknown", texts.OUTCOME_UNKNOWN)
         assert "Look at its effect first" in texts.OUTCOME_UNKNOWN
         assert (await s.events())[-1] == e.TaskEnded(outcome="done")
 

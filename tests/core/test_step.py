@@ -6,7 +6,7 @@ from noeta.backends.models.scripted import ScriptedModel
 from noeta.core import events as e
 from noeta.core import item as i
 from noeta.core import texts
-from noeta.core.message import Text, UserMessage
+from noeta.core.message import Text, UserMessage, text_of
 from noeta.core.model import ModelError, Reply
 from noeta.core.progress import Retrying
 from noeta.core.store import Append
@@ -204,7 +204,7 @@ async def test_a_tool_that_raises_is_an_error_result() -> None:
         await s.run()
         (finished,) = [ev for ev in await s.events() if isinstance(ev, e.ToolFinished)]
         assert (finished.is_error, finished.reason) == (True, "failed")
-        assert "no such luck" in finished.content[0].text
+        assert "no such luck" in text_of(finished.content)
 
 
 async def test_an_unknown_tool_or_a_wrong_input_is_answered_without_a_start() -> None:
@@ -214,8 +214,8 @@ async def test_an_unknown_tool_or_a_wrong_input_is_answered_without_a_start() ->
         await s.run()
         finished = [ev for ev in await s.events() if isinstance(ev, e.ToolFinished)]
         assert [ev.reason for ev in finished] == ["invalid", "invalid"]
-        assert "Boom, Do, Hold, Look" in finished[0].content[0].text
-        assert "$.x" in finished[1].content[0].text
+        assert "Boom, Do, Hold, Look" in text_of(finished[0].content)
+        assert "$.x" in text_of(finished[1].content)
         assert "ToolStarted" not in await s.kinds()
         assert s.stage.effects == []
 
@@ -265,3 +265,27 @@ async def test_a_paused_reply_is_continued_in_the_message_it_began() -> None:
         await s.run()
         said = [ev.content for ev in await s.events() if isinstance(ev, e.ModelReplied)]
         assert said == [(Text("first half,"),), (Text("second half"),), (Text("third"),)]
+
+
+async def test_a_message_may_choose_the_model_from_its_turn_on() -> None:
+    async with scene(in_turn([say("one"), say("two"), say("three")])) as s:
+        await s.create("go", kind="interactive")
+        await s.run()
+        await s.post("message", i.MessageBody("again", model="m2"))
+        await s.run()
+        await s.say("and again")
+        await s.run()
+        called = [ev.model for ev in await s.events() if isinstance(ev, e.ModelCalled)]
+        assert called == ["m", "m2", "m2"]
+
+
+async def test_a_task_stops_at_its_cost_cap_before_the_next_call() -> None:
+    async with scene(in_turn([ask_for(("Do", {})), say("done")])) as s:
+        s.cost = 0.5
+        await s.create("go", kind="interactive", max_cost_usd=0.5)
+        await s.run()
+        log = await s.events()
+        assert s.stage.effects == [f"{TASK}:c1"]
+        ended = next(ev for ev in log if isinstance(ev, e.TurnEnded))
+        assert (ended.outcome, "$0.5000" in ended.detail) == ("cost_limit", True)
+        assert [ev.cost_usd for ev in log if isinstance(ev, e.ModelReplied)] == [0.5]

@@ -143,7 +143,7 @@ async def run_call(launch: Launch) -> e.ToolFinished:
         reason = "failed"
     return e.ToolFinished(
         call_id=launch.context.call_id,
-        content=(Text(output.text),) if output.text else (),
+        content=(*((Text(output.text),) if output.text else ()), *output.media),
         is_error=output.is_error,
         reason=reason,
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from noeta.core.execenv import ExecEnv
+from noeta.core.message import Limits, Usage
 from noeta.core.model import Model
 from noeta.core.progress import Progress
 from noeta.core.registry import Registry
@@ -23,6 +24,10 @@ class Engine:
     registry: Registry
     model_for: Callable[[str], Model]
     """The model behind a route. Raises ModelError for one this process does not know."""
+    limits_for: Callable[[str], Limits]
+    """What the log records of a route before a turn; empty for one this process does not know."""
+    cost_of: Callable[[str, Usage], float | None]
+    """What a call of a route cost in US dollars; None: its price is not known."""
     env_for: Callable[[TaskState], ExecEnv]
     """The exec env of a task."""
     jitter: Callable[[], float]

@@ -23,6 +23,17 @@ def takeable(item: InboxItem, state: TaskState, *, busy: bool) -> bool:
     return not busy and not stopping and not state.model_call_open
 
 
+def route_of(item: InboxItem) -> str:
+    """The route that a message asks for; empty when it asks for none."""
+    if item.kind != "message":
+        return ""
+    try:
+        body = i.decode_body(item.kind, item.body)
+    except i.UnreadableItem:
+        return ""
+    return body.model if isinstance(body, i.MessageBody) else ""
+
+
 def event_of(item: InboxItem, state: TaskState) -> e.Event:
     """The event that taking the item is."""
     try:
@@ -30,8 +41,9 @@ def event_of(item: InboxItem, state: TaskState) -> e.Event:
     except i.UnreadableItem:
         return e.NoticeReceived(item=item.id, text=UNREADABLE, sender=item.sender)
     match body:
-        case i.MessageBody(text=text):
-            return e.MessageReceived(item=item.id, content=(Text(text),), sender=item.sender)
+        case i.MessageBody(text=text, media=media):
+            content = (*media, *((Text(text),) if text else ()))
+            return e.MessageReceived(item=item.id, content=content, sender=item.sender)
         case i.NoticeBody(text=text):
             return e.NoticeReceived(item=item.id, text=text, sender=item.sender)
         case i.InterruptBody():

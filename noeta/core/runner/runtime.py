@@ -16,6 +16,7 @@ from noeta.core.clock import Clock
 from noeta.core.codec import NewerEntry, UnreadableEntry
 from noeta.core.execenv import ExecEnv
 from noeta.core.fold import UnreadableLog
+from noeta.core.message import Limits, Usage
 from noeta.core.model import Model
 from noeta.core.progress import GaveUp
 from noeta.core.registry import Registry
@@ -49,6 +50,8 @@ class Runtime:
         *,
         model_for: Callable[[str], Model],
         env_for: Callable[[TaskState], ExecEnv],
+        limits_for: Callable[[str], Limits] = lambda route: Limits(),
+        cost_of: Callable[[str, Usage], float | None] = lambda route, usage: None,
         worker: str,
         queues: Collection[str],
         clock: Clock,
@@ -61,8 +64,8 @@ class Runtime:
         concurrency: int = 8,
         on_bug: Callable[[str, Exception], None] = lambda task_id, error: None,
     ) -> None:
-        """See Engine for model_for, env_for, jitter and publish; on_bug hears of internal
-        errors with the task's id."""
+        """See Engine for the functions up to publish; on_bug hears of internal errors with the
+        task's id."""
         self.worker = worker
         self.root = root
         """Only this tree is claimed; None: every task of the queues."""
@@ -71,6 +74,8 @@ class Runtime:
             registry=registry,
             model_for=model_for,
             env_for=env_for,
+            limits_for=limits_for,
+            cost_of=cost_of,
             jitter=jitter,
             publish=publish,
             lease_seconds=lease_seconds,

@@ -24,7 +24,7 @@ from noeta.core.runner import waiting
 from noeta.core.runner.calls import CallMaker, close_call, recover_calls, run_call
 from noeta.core.runner.draft import Draft
 from noeta.core.runner.engine import Engine
-from noeta.core.runner.inbox import event_of, takeable
+from noeta.core.runner.inbox import event_of, route_of, takeable
 from noeta.core.runner.model_call import Partial, call_model
 from noeta.core.state import CallState, TaskState
 from noeta.core.store import Claim
@@ -252,15 +252,16 @@ class Step:
                 self._inbox_stale = True
                 continue
             if not self._state.turn_open:
-                self._pin()
+                self._pin(route_of(item) or self._state.model)
             self._draft.add(event_of(item, self._state), takes=item.id)
 
-    def _pin(self) -> None:
+    def _pin(self, model: str) -> None:
         """Before a turn: log plugins and prompt when they are not those of the log."""
         registry = self._engine.registry
         if registry.pins != self._state.pins:
             self._draft.add(e.PluginsPinned(pins=registry.pins))
-        prompt = registry.prompt(self._state.model, TaskView(self._state))
+        limits = self._engine.limits_for(model)
+        prompt = registry.prompt(model, limits, TaskView(self._state))
         if prompt != self._state.prompt:
             self._draft.add(prompt)
 
@@ -278,4 +279,9 @@ class Step:
                     provider_id=block.provider_id,
                 )
             content.append(block)
-        return e.ModelReplied(content=tuple(content), stop=reply.stop, usage=reply.usage)
+        return e.ModelReplied(
+            content=tuple(content),
+            stop=reply.stop,
+            usage=reply.usage,
+            cost_usd=self._engine.cost_of(self._state.model, reply.usage),
+        )

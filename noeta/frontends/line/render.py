@@ -10,7 +10,7 @@ from typing import assert_never
 import msgspec
 
 from noeta.core import events as e
-from noeta.core.message import Usage
+from noeta.core.message import Usage, text_of
 from noeta.core.progress import GaveUp, Retrying
 from noeta.frontends.line.conversation import Conversation
 from noeta.frontends.line.paint import Line, Tone
@@ -56,7 +56,7 @@ def summary(raw: bytes) -> str:
 
 def tool_finished(event: e.ToolFinished, name: str, width: int) -> list[Line]:
     """A call's result: its first lines, or what became of it. name: "" where it is plain."""
-    text = "\n".join(block.text for block in event.content).strip("\n")
+    text = text_of(event.content).strip("\n")
     head = _FINISHED[event.reason] or ("error" if event.is_error else "")
     lines: list[Line] = []
     if head or name:
@@ -99,6 +99,9 @@ def turn_ended(event: e.TurnEnded, task_id: str) -> list[Line]:
         case "llm_truncated":
             text = "The model's reply did not fit its output limit"
             advice = "Ask for less at a time."
+        case "cost_limit":
+            text = "The task has reached its cost cap"
+            advice = "Start a new task, with a higher cap or none."
         case "internal_error":
             text = "A bug in noeta or in a plugin stopped the turn"
             advice = f"Send a message to try again; `noeta tasks log {task_id}` shows the log."
