@@ -29,7 +29,10 @@ from noeta.core.state import CallState, TaskState
 
 WORDS = ("", "a", "hello", "two\nlines", "\u00e9\u4e2d\U0001f600", '"quoted\\"', "\x00", "x" * 300)
 MODELS = ("m1", "m2")
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAA"
+    "AABJRU5ErkJggg=="
+)
 """A PNG of one pixel, in base64."""
 
 
