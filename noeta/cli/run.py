@@ -41,10 +41,17 @@ async def _run(args: argparse.Namespace, context: Context) -> int:
         else:
             row = await _carried_on(client, args, context)
             opening = row.id
+        # A task that is carried on keeps its model unless a flag names another.
+        model = checked_route(args.model, context.workspace) if args.model and carries_on else ""
         if args.prompt is None:
-            return await chat(client, opening, terminal=terminal)
+            return await chat(client, opening, terminal=terminal, model=model)
         return await run_prompt(
-            client, opening, prompt=prompt, terminal=terminal, format=args.output_format or "text"
+            client,
+            opening,
+            prompt=prompt,
+            terminal=terminal,
+            format=args.output_format or "text",
+            model=model,
         )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from noeta.cli.context import Context, context_of
 from noeta.cli.describe import describe, one_line, type_of
+from noeta.cli.spending import Spending
 from noeta.core.fold import UnreadableLog, fold
 from noeta.core.state import TaskState
 from noeta.core.task import TaskRow
@@ -81,6 +82,7 @@ async def _show(args: argparse.Namespace, context: Context) -> int:
     async with open_viewer(context.home, context.loaded.settings) as client:
         row = await client.task(await client.find(args.id))
         state = TaskState()
+        spending = Spending()
         problem = ""
         async for entry in _entries(client, row.id, 0):
             if entry.event is None:
@@ -88,16 +90,20 @@ async def _show(args: argparse.Namespace, context: Context) -> int:
                 break
             try:
                 fold(state, entry.seq, entry.event)
+                spending.add(entry)
             except UnreadableLog as error:
                 problem = str(error)
                 break
     facts = _row_facts(row) | _state_facts(state) | ({"problem": problem} if problem else {})
     if args.json:
-        print(json.dumps(facts, indent=2))
+        spent = {"turn_costs": spending.turns(), "call_costs": spending.calls}
+        print(json.dumps(facts | spent, indent=2))
         return 0
     for name, value in facts.items():
         if value not in (None, "", [], {}):
             print(f"{name.replace('_', ' '):<18} {_shown(name, value)}")
+    for line in spending.table():
+        print(line)
     return 0
 
 
@@ -133,12 +139,17 @@ def _state_facts(state: TaskState) -> dict[str, Any]:
         "tool_calls": state.calls_count,
         "waits_for_answer": [c.call.call_id for c in state.calls.values() if c.awaits_answer],
         "usage": msgspec.to_builtins(state.usage),
+        "cost_usd": None if state.unpriced_replies else state.cost_usd,
+        "unpriced_calls": state.unpriced_replies,
+        "max_cost_usd": state.max_cost_usd,
     }
 
 
 def _shown(name: str, value: Any) -> str:
     if name.endswith("_at"):
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+    if name.endswith("_usd"):
+        return f"${value:.4f}"
     if name == "owner":
         return describe_worker(value)
     if isinstance(value, dict):

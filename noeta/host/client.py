@@ -43,6 +43,8 @@ class TaskRequest:
     kind: Kind = "interactive"
     on_ask: Literal["park", "deny"] = "park"
     permission_mode: str = "default"
+    max_cost_usd: float | None = None
+    """What its model calls may cost together; None: no cap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +89,13 @@ class Client(Protocol):
         another live process runs stays there. Gives its row.
         """
 
-    async def send(self, task_id: str, text: str, *, key: str | None = None) -> None:
-        """Send a message. Raises TaskOver, PromptRefused."""
+    async def send(
+        self, task_id: str, text: str, *, model: str = "", key: str | None = None
+    ) -> None:
+        """Send a message; `model` is the route from its turn on, empty: as before.
+
+        Raises TaskOver, PromptRefused.
+        """
 
     async def answer(self, task_id: str, call_id: str, *, allow: bool, reason: str = "") -> None:
         """Answer a parked call, bound to its input as the log shows it.

@@ -150,6 +150,7 @@ class LocalClient:
             model=request.model,
             on_ask=request.on_ask,
             permission_mode=request.permission_mode,
+            max_cost_usd=request.max_cost_usd,
         )
         items: tuple[NewItem, ...] = ()
         if request.prompt is not None:
@@ -219,10 +220,12 @@ class LocalClient:
 
     # What people send --------------------------------------------------------------------
 
-    async def send(self, task_id: str, text: str, *, key: str | None = None) -> None:
+    async def send(
+        self, task_id: str, text: str, *, model: str = "", key: str | None = None
+    ) -> None:
         """`Client.send`."""
         await self.task(task_id)
-        await self._post(task_id, "message", _message(text), key)
+        await self._post(task_id, "message", _message(text, model), key)
 
     async def answer(self, task_id: str, call_id: str, *, allow: bool, reason: str = "") -> None:
         """`Client.answer`."""
@@ -319,9 +322,9 @@ def _entry(stored: StoredEvent) -> Entry:
     )
 
 
-def _message(text: str) -> bytes:
+def _message(text: str, model: str = "") -> bytes:
     check_message(text)
-    return i.encode_body(i.MessageBody(readable(text)))
+    return i.encode_body(i.MessageBody(readable(text), model=model))
 
 
 def _title(prompt: str) -> str:

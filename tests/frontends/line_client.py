@@ -77,7 +77,9 @@ class FakeClient:
         self.play(self.live)
         return await self.task(task_id)
 
-    async def send(self, task_id: str, text: str, *, key: str | None = None) -> None:
+    async def send(
+        self, task_id: str, text: str, *, model: str = "", key: str | None = None
+    ) -> None:
         self.said.append(("send", text))
         self._refuse()
         self._turn(text)

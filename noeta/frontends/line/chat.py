@@ -31,15 +31,17 @@ async def chat(
     *,
     terminal: Terminal,
     first_prompt: str | None = None,
+    model: str = "",
 ) -> int:
     """Talk until the person leaves or the input ends; gives the exit code.
 
-    opening is a task to create with the first message, or the id of one to carry on. At a
+    opening is a task to create with the first message, or the id of one to carry on; model is
+    the route for such a task from the first message sent here on, empty: as before. At a
     terminal leaving is 0. A pipe or file gives 0 when every turn was done, 130 when one was
     interrupted, else 1; so does the end of the task.
     """
     session = Session(client, terminal)
-    talk = _Chat(session, opening)
+    talk = _Chat(session, opening, model)
     code = await session.run(lambda: talk.run(first_prompt))
     await talk.goodbye()
     return code
@@ -48,11 +50,12 @@ async def chat(
 class _Chat:
     """One chat; `session` tells what happens, `page` how it looks."""
 
-    def __init__(self, session: Session, opening: TaskRequest | str) -> None:
+    def __init__(self, session: Session, opening: TaskRequest | str, model: str) -> None:
         self._session = session
         self._client = session.client
         self._terminal = session.terminal
         self._opening = opening
+        self._model = model
         self._page = Page(width=self._terminal.out.width, colour=self._terminal.out.colour)
         self._talk = self._page.conversation
         self._approvals = Approvals(self._session, self._page)
@@ -245,7 +248,8 @@ class _Chat:
         self._page.sent.append(text)
         try:
             if session.task_id is not None:
-                await self._client.send(session.task_id, text)
+                await self._client.send(session.task_id, text, model=self._model)
+                self._model = ""
             else:
                 assert isinstance(self._opening, TaskRequest)
                 task_id = await self._client.create(replace(self._opening, prompt=text))

@@ -35,6 +35,7 @@ def status_lines(row: TaskRow | None, talk: Conversation) -> list[Line]:
         render.remark(f"task {row.id}: {state}, {row.last_seq:,} log entries"),
         render.remark(f"model {talk.model} in {talk.cwd}"),
         render.remark(render.usage(talk.usage)),
+        render.remark(render.cost(talk.cost_usd, talk.unpriced_replies)),
     ]
 
 

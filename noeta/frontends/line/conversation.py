@@ -21,6 +21,9 @@ class Conversation:
     cwd: str = ""
     last_seq: int = 0
     usage: Usage = field(default_factory=Usage)
+    cost_usd: float = 0.0
+    """Of the replies whose price is known."""
+    unpriced_replies: int = 0
     turn_open: bool = False
     turns_count: int = 0
     answer: str = ""
@@ -55,8 +58,10 @@ class Conversation:
             case e.MessageReceived() | e.NoticeReceived():
                 if not self.turn_open:
                     self.turn_open, self.turn, self.answer = True, None, ""
-            case e.ModelReplied(content=content, usage=usage):
+            case e.ModelReplied(content=content, usage=usage, cost_usd=cost_usd):
                 self.usage = self.usage.plus(usage)
+                self.cost_usd += cost_usd or 0.0
+                self.unpriced_replies += cost_usd is None
                 self.answer = text_of(content)
                 calls = {b.call_id: b for b in content if isinstance(b, ToolCall)}
                 self.calls, self.reply_calls = calls, len(calls)

@@ -25,15 +25,17 @@ async def run_prompt(
     prompt: str | None,
     terminal: Terminal,
     format: Format = "text",
+    model: str = "",
 ) -> int:
     """Run one prompt; 0 done, 130 interrupted, 2 when the prompt is refused, else 1.
 
     opening is a task to create or the id of one to carry on; prompt None adds no message, and of
-    a task that is at rest gives what its last turn came to. In JSON one object is written
+    a task that is at rest gives what its last turn came to. model is the route of a carried-on task
+    from the prompt on, empty: as before. In JSON one object is written
     whatever happens, and it holds the answer as it is; in text the answer is cleaned.
     """
     session = Session(client, terminal)
-    run = _Run(session, opening, prompt)
+    run = _Run(session, opening, prompt, model)
     code = await session.run(run.run)
     try:
         await run.report(format, code)
@@ -47,12 +49,15 @@ async def run_prompt(
 class _Run:
     """One run; what the task says of itself is in the page's conversation."""
 
-    def __init__(self, session: Session, opening: TaskRequest | str, prompt: str | None) -> None:
+    def __init__(
+        self, session: Session, opening: TaskRequest | str, prompt: str | None, model: str
+    ) -> None:
         self._session = session
         self._client = session.client
         self._err = session.terminal.err
         self._opening = opening
         self._prompt = prompt
+        self._model = model
         self._page = Page(width=self._err.width, colour=self._err.colour, replies=False)
         self._talk = self._page.conversation
         self._problem: tuple[str, str] | None = None
@@ -95,7 +100,7 @@ class _Run:
             await self._carry_on(self._opening)
             if self._prompt is None:
                 return await self._rest(self._talk.last_seq)
-            await self._client.send(self._opening, self._prompt)
+            await self._client.send(self._opening, self._prompt, model=self._model)
             return None
         prompt = self._prompt if self._prompt is not None else self._opening.prompt
         if prompt is None:
@@ -180,6 +185,7 @@ class _Run:
                     "cache_read_tokens": usage.cache_read_tokens,
                     "cache_write_tokens": usage.cache_write_tokens,
                 },
+                "cost_usd": None if self._talk.unpriced_replies else self._talk.cost_usd,
             }
         )
 

@@ -164,6 +164,13 @@ def usage(total: Usage) -> str:
     return f"{total.input_tokens:,}{extra} tokens in, {total.output_tokens:,} out"
 
 
+def cost(total_usd: float, unpriced: int) -> str:
+    """Dollars so far, in words."""
+    if unpriced:
+        return f"${total_usd:.4f} and {unpriced:,} replies of unknown price"
+    return f"${total_usd:.4f}"
+
+
 _FINISHED: dict[e.FinishReason, str] = {
     "done": "",
     "failed": "failed",
