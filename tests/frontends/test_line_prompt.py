@@ -84,6 +84,7 @@ async def test_json_is_one_object() -> None:
             "cache_read_tokens": 0,
             "cache_write_tokens": 0,
         },
+        "cost_usd": None,
     }
 
 
