@@ -233,12 +233,14 @@ class Store(Protocol):
         *,
         root: str | None = None,
         dead: Collection[str] = (),
+        skip: Collection[str] = (),
     ) -> Claim | None:
         """Take one claimable task of these queues, or None.
 
         Claimable: ready and due, waiting and due, running or kept with a lease that has run
         out. The epoch goes up by one. `root` narrows to one tree. `dead` names owners that the
-        caller has proved dead: their leases count as run out.
+        caller has proved dead: their leases count as run out. `skip` names tasks that are left
+        alone: those the caller runs itself, whose lease may have run out in a suspend.
         Raises CommitUnknown: `adopt` finds what landed.
         """
 

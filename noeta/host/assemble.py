@@ -78,7 +78,7 @@ async def open_client(home: Home, settings: Settings) -> AsyncIterator[LocalClie
             store,
             registry,
             model_for=Routes().model_for,
-            env_for=_env_for,
+            env_for=partial(_env_for, settings.lease_seconds),
             worker=process.worker_name(),
             queues=(process.local_queue(),),
             clock=SystemClock(),
@@ -133,8 +133,18 @@ def load_plugins() -> list[Plugin]:
     return plugins
 
 
-def _env_for(state: TaskState) -> ExecEnv:
-    return LocalEnv.here(state.cwd)
+def silence_seconds(lease_seconds: float) -> float:
+    """How long a worker may stand still before its commands are ended.
+
+    A worker may freeze up to a third of a lease after its last renewal, and its commands must be
+    gone before the lease is: a second is left for ending them. Half a lease at least, or a busy
+    loop would end them.
+    """
+    return max(lease_seconds * 2 / 3 - 1.0, lease_seconds / 2)
+
+
+def _env_for(lease_seconds: float, state: TaskState) -> ExecEnv:
+    return LocalEnv.here(state.cwd, silence_seconds=silence_seconds(lease_seconds))
 
 
 def _note_bug(home: Home, task_id: str, error: Exception) -> None:

@@ -243,6 +243,22 @@ async def a_claim_handed_back_may_not_write(make: StoreMaker) -> None:
         await refused_whole(store, Conflict, late)
 
 
+async def what_is_to_be_skipped_is_not_claimed(make: StoreMaker) -> None:
+    """Whether it is ready, due or lapsed; others are."""
+    store = await make.open()
+    await running(store, "mine")
+    make.advance(LEASE_SECONDS + 1)
+    await store.create(new_task("ready"))
+    assert await taken(store, "w1", skip=("mine", "ready")) is None
+    claim = await taken(store, "w1", skip=("mine",))
+    assert claim is not None
+    assert claim.task_id == "ready"
+    assert await taken(store, "w1", skip=("mine",)) is None
+    again = await taken(store, "w1")
+    assert again is not None
+    assert (again.task_id, again.epoch) == ("mine", 2)
+
+
 async def renew_all_extends_what_a_worker_holds(make: StoreMaker) -> None:
     """From any thread: running and kept ones of those it names, nothing handed back."""
     store = await make.open()
@@ -371,6 +387,7 @@ CLAIM_CHECKS = (
     renewing_checks_owner_and_status,
     a_lapsed_lease_that_nobody_took_still_holds,
     a_claim_handed_back_may_not_write,
+    what_is_to_be_skipped_is_not_claimed,
     renew_all_extends_what_a_worker_holds,
     a_released_task_is_ready,
     a_released_kept_wait_waits_on,

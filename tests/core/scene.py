@@ -174,7 +174,11 @@ class Scene:
 
     async def kinds(self) -> list[str]:
         """The names of the log's events."""
-        return [type(event).__name__ for event in await self.events()]
+        return await self.kinds_of(TASK)
+
+    async def kinds_of(self, task_id: str) -> list[str]:
+        """The names of another task's events."""
+        return [type(event).__name__ for event in await self.events(task_id)]
 
 
 @asynccontextmanager

@@ -429,3 +429,62 @@ async def test_a_bug_in_writing_a_failure_down_leaves_the_workers_other_tasks_al
         row = await s.store.row(TASK)
         assert row is not None
         assert (row.status, row.last_seq) == ("running", 1)
+
+
+async def test_a_worker_does_not_take_the_task_it_runs_from_under_itself() -> None:
+    """After a suspend a poll may come before the keeper renews the leases that ran out."""
+    async with scene(in_turn([ask_for(("Hold", {})), say("done")])) as s:
+        await s.create("go")
+        worker = s.worker()
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(worker.run)
+                await s.stage.entered.wait()
+                s.clock.advance(LEASE + 1)
+                # Another task makes the worker look for something to claim.
+                await s.create("go", task_id="t2")
+                while (await s.kinds_of("t2"))[-1] != "ToolStarted":
+                    await anyio.sleep(0.001)
+                row = await s.store.row(TASK)
+                assert row is not None
+                assert row.owner_epoch == 1
+                s.background.tick_all()
+                s.stage.go_on.set()
+                while (await s.kinds())[-1] != "TaskEnded":
+                    await anyio.sleep(0.001)
+                worker.stop()
+        assert s.stage.effects == [f"{TASK}:c1", "t2:c1"]
+
+
+async def test_a_task_that_was_given_up_is_claimed_again_when_its_lease_has_run_out() -> None:
+    """By the same worker too: on a laptop there is no other."""
+
+    class Away(FaultyStore):
+        async def append(self, claim: Claim, append: Append) -> Appended:
+            self.appends += 1
+            if self.appends == 1:
+                raise StoreUnavailable("away")
+            return await self._store.append(claim, append)
+
+    async with scene(in_turn([say("done")])) as s:
+        await s.create("go")
+        worker = s.worker(Away(s.store))  # type: ignore[arg-type]  # as above
+        await worker.run_once()
+        assert (await s.kinds()) == ["TaskCreated"]
+        s.clock.advance(LEASE + 1)
+        await worker.run_once()
+        assert (await s.events())[-1] == e.TaskEnded(outcome="done")
+
+
+async def test_what_a_worker_could_not_load_it_leaves_alone_for_a_lease() -> None:
+    async with scene(in_turn([say("done")])) as s:
+        await s.create("go", log=[b'{"type":"FromTheFuture"}'])
+        worker = s.worker()
+        claims = []
+        for _ in range(5):
+            await worker.run_once()
+            row = await s.store.row(TASK)
+            assert row is not None
+            claims.append(row.claims_since_append)
+            s.clock.advance(LEASE * 0.75)
+        assert claims == [1, 1, 1, 2, 2]

@@ -14,7 +14,7 @@ from noeta.core import events as e
 from noeta.core.errors import NoetaError
 from noeta.core.model import TextDelta
 from noeta.core.progress import GaveUp
-from noeta.frontends.line import Terminal, chat
+from noeta.frontends.line import Terminal, chat, session
 from noeta.host.client import AlreadySettled, PromptRefused, TaskRequest
 from tests.frontends.line_client import (
     REQUEST,
@@ -401,8 +401,24 @@ async def test_a_message_between_two_ctrl_c_counts() -> None:
         person.type("/quit\n")
 
 
-async def test_ctrl_c_interrupts_a_turn_and_the_chat_goes_on() -> None:
-    """A press after it is a first one again."""
+async def test_two_quick_ctrl_c_leave_though_the_turn_ends_in_between() -> None:
+    """What the first one promised holds."""
+    client = FakeClient([[called(), TextDelta("I thi")]], interrupts=[rest("interrupted")])
+    async with talking(client, code=130) as person:
+        await person.expect("> ")
+        person.type("a\n")
+        await person.expect("  I thi")
+        press()
+        await person.expect("- Interrupted; the work so far is kept. Say how to go on.\n> ")
+        press()
+        await person.expect(f"Carry on with: noeta --resume {TASK}\n")
+
+
+async def test_ctrl_c_interrupts_a_turn_and_the_chat_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A press some time after it is a first one again."""
+    monkeypatch.setattr(session, "PRESSES_SECONDS", 0.0)
     client = FakeClient([[called(), TextDelta("I thi")]], interrupts=[rest("interrupted")])
     async with talking(client, code=130) as person:
         await person.expect("> ")

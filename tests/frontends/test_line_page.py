@@ -85,6 +85,14 @@ def test_pieces_that_come_after_their_record_are_dropped() -> None:
     assert shown([called(), TextDelta("Hel"), replied("Hello!"), *late]) == "  Hello!\n"
 
 
+def test_a_reply_that_begins_like_the_one_before_is_streamed_whole() -> None:
+    """Also when the one before was only read from the log."""
+    before = shown([called(), replied("Let me look.")])
+    pieces = [TextDelta("Let me "), TextDelta("write.")]
+    whole = shown([called(), replied("Let me look."), called(), *pieces])
+    assert whole == before + "  Let me write."
+
+
 def test_a_record_that_differs_from_what_was_streamed_is_shown_whole() -> None:
     """What is recorded has the last word."""
     assert shown([called(), TextDelta("Hallo"), replied("Hello.")]) == (

@@ -52,13 +52,14 @@ class LocalEnv:
         self._silence_seconds = silence_seconds
 
     @classmethod
-    def here(cls, cwd: str) -> Self:
+    def here(cls, cwd: str, *, silence_seconds: float = SILENCE_SECONDS) -> Self:
         """One with this process's environment, scrubbed, and the user's directory in /tmp."""
         return cls(
             os.path.abspath(cwd),
             environ=scrub(os.environ),
             scratch_dir=os.path.join(tempfile.gettempdir(), f"noeta-{os.geteuid()}"),
             shell=shutil.which("bash") or "/bin/sh",
+            silence_seconds=silence_seconds,
         )
 
     @property

@@ -146,6 +146,7 @@ class SqliteStore:
         *,
         root: str | None = None,
         dead: Collection[str] = (),
+        skip: Collection[str] = (),
     ) -> Claim | None:
         """`Store.claim`; an idle one takes no lock."""
         arguments.check_lease(worker, lease_seconds)
@@ -153,10 +154,11 @@ class SqliteStore:
         return await self._write(
             Job(
                 lambda connection, now: sqlite_claim.claim(
-                    connection, now, worker, queues, lease_seconds, root, dead
+                    connection, now, worker, queues, lease_seconds, root, dead, skip
                 ),
                 search=lambda connection, now: (
-                    sqlite_claim.find_claimable(connection, now, queues, root, dead) is not None
+                    sqlite_claim.find_claimable(connection, now, queues, root, dead, skip)
+                    is not None
                 ),
                 changed=lambda claim: (
                     () if claim is None else (Change(claim.task_id, wakes=False),)

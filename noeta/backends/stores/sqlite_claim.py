@@ -32,6 +32,7 @@ def find_claimable(
     queues: Collection[str],
     root: str | None,
     dead: Collection[str],
+    skip: Collection[str] = (),
 ) -> int | None:
     """The key of the row that a claim would take now, or None."""
     names = sorted(set(queues))
@@ -41,15 +42,19 @@ def find_claimable(
     args |= {f"d{index}": name for index, name in enumerate(owners)}
     if not names:
         return None
-    sql = claimable_sql(len(names), len(owners), root is not None)
+    if skip:
+        args["skip"] = json.dumps(sorted(skip))
+    sql = claimable_sql(len(names), len(owners), root is not None, bool(skip))
     found = connection.execute(sql, args).fetchone()
     return None if found is None else int(found[0])
 
 
 @lru_cache(maxsize=64)
-def claimable_sql(queues_count: int, dead_count: int, one_tree: bool) -> str:
+def claimable_sql(queues_count: int, dead_count: int, one_tree: bool, skips: bool = False) -> str:
     """The search for so many queues and dead owners; the plan test reads it too."""
     tree = " AND root = :root" if one_tree else ""
+    if skips:
+        tree += " AND id NOT IN (SELECT value FROM json_each(:skip))"
     names = [f":q{index}" for index in range(queues_count)]
     of_queues = f"queue IN ({', '.join(names)}){tree}"
     arms = [f"owner IS NULL AND queue = {name} AND due_at <= :now{tree}" for name in names]
@@ -73,9 +78,10 @@ def claim(
     lease_seconds: float,
     root: str | None,
     dead: Collection[str],
+    skip: Collection[str] = (),
 ) -> Claim | None:
     """Take the first claimable row, if there is one."""
-    key = find_claimable(connection, now, queues, root, dead)
+    key = find_claimable(connection, now, queues, root, dead, skip)
     if key is None:
         return None
     return _take_over(connection, now, worker, lease_seconds, key, 1)

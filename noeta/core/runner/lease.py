@@ -57,6 +57,7 @@ class LeaseKeeper:
 
     def hold(self, claim: Claim, lost: Callable[[], None]) -> None:
         """Renew this claim from now on; `lost` is called on the loop when that fails."""
+        assert claim.task_id not in self._held, "a worker claims no task it runs"
         if not self._held:
             self._renewed_at = self._clock.monotonic()
         self._held = {**self._held, claim.task_id: _Held(claim, lost)}

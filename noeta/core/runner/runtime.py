@@ -82,6 +82,7 @@ class Runtime:
         )
         self._interval = lease_seconds / 3
         self._queues = tuple(queues)
+        self._clock = clock
         self._background = background
         self._dead_owners = dead_owners
         self._concurrency = concurrency
@@ -90,6 +91,8 @@ class Runtime:
         self._steps: dict[str, Step] = {}
         self._running: set[str] = set()
         self._given: list[Claim] = []
+        self._unloadable: dict[str, float] = {}
+        """Tasks to leave alone, and until when by the monotonic clock."""
         self._adopts = False
         """A claim of ours may have landed without our knowing."""
         self._dead: frozenset[str] | None = None
@@ -185,7 +188,12 @@ class Runtime:
             if self._dead is None:
                 self._dead = await self._find_dead()
             return await self._store.claim(
-                self.worker, self._queues, lease, root=self.root, dead=self._dead
+                self.worker,
+                self._queues,
+                lease,
+                root=self.root,
+                dead=self._dead,
+                skip=self._skipped(),
             )
         except StoreUnavailable:
             return None
@@ -193,6 +201,13 @@ class Runtime:
             # A claim may have landed unseen: ask the store which tasks it thinks are ours.
             self._adopts = True
             return None
+
+    def _skipped(self) -> frozenset[str]:
+        """Tasks this worker runs (after a suspend its own leases may have run out before the
+        keeper renews them) and those it could not load, for a lease after theirs ran out."""
+        now = self._clock.monotonic()
+        self._unloadable = {k: until for k, until in self._unloadable.items() if until > now}
+        return frozenset({*self._running, *self._unloadable})
 
     async def _find_dead(self) -> frozenset[str]:
         """Owners of running tasks of these queues that are provably dead."""
@@ -225,7 +240,9 @@ class Runtime:
         try:
             state = await load(self._store, claim.task_id, self._engine.registry)
         except (NewerEntry, UnreadableEntry, UnreadableLog) as error:
-            # The claim writes nothing and its lease runs out, for a worker that can read it.
+            # Nothing is written and the lease runs out, for a worker that can read it.
+            until = self._clock.monotonic() + 2 * self._engine.lease_seconds
+            self._unloadable[claim.task_id] = until
             self._engine.publish(claim.task_id, 0, GaveUp(str(error)))
             return
         try:

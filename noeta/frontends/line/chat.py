@@ -189,7 +189,7 @@ class _Chat:
             return self._code or (0 if talk.ended.outcome == "done" else 1)
         if talk.is_settled and self._session.busy and await self._session.is_at_rest(seq):
             self._session.busy = self._stopping = False
-            self._session.forget_press()
+            self._session.turn_settled()
             if talk.turn is not None and not self._code:
                 self._code = render.exit_code(talk.turn.outcome)
         if talk.needs_answer and not self._terminal.can_ask and await self._session.is_at_rest(seq):

@@ -35,9 +35,9 @@ class Page:
         self._prose = Prose(width)
         self._colour = colour
         self._streamed: list[str] = []
+        self._call_open = False
+        """Live text outside of a call came after its record."""
         """Text of the present attempt, as written."""
-        self._late = ""
-        """Text of the last reply that was written from its record: its pieces may still come."""
 
     def resize(self, width: int | None) -> None:
         """The terminal has this width from now on."""
@@ -55,7 +55,7 @@ class Page:
     def live(self, progress: Progress) -> str:
         """What to write for something live."""
         match progress:
-            case TextDelta(text=text) if self._replies:
+            case TextDelta(text=text) if self._replies and self._call_open:
                 return self._stream(text)
             case TextDelta() | ThinkingDelta():
                 return ""
@@ -87,8 +87,10 @@ class Page:
             case e.NoticeReceived(text=text, sender=sender):
                 return "", render.message(text, width, sender or "noeta")
             case e.ModelCalled():
+                self._call_open = True
                 return self._drop_attempt(), []
             case e.ModelReplied() if self._replies:
+                self._call_open = False
                 return self._complete(event), []
             case e.ToolStarted(name=name):
                 return "", [render.tool_started(name, bytes(event.input), width)]
@@ -111,10 +113,6 @@ class Page:
     # The streamed reply ------------------------------------------------------------------
 
     def _stream(self, text: str) -> str:
-        if self._late.startswith(text):
-            self._late = self._late[len(text) :]
-            return ""
-        self._late = ""
         self._streamed.append(text)
         return self._prose.feed(text)
 
@@ -130,9 +128,8 @@ class Page:
         text = "".join(block.text for block in event.content if isinstance(block, Text))
         streamed = "".join(self._streamed)
         self._streamed.clear()
-        self._late = text.removeprefix(streamed)
         if text.startswith(streamed):
-            rest = self._late if streamed else text_of(event.content)
+            rest = text.removeprefix(streamed) if streamed else text_of(event.content)
             return self._prose.feed(rest) + self._prose.end()
         note = render.remark("the text above is not what was recorded, which is this:")
         return self.say(note) + self._prose.feed(text_of(event.content)) + self._prose.end()

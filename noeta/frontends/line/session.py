@@ -21,6 +21,8 @@ from noeta.frontends.line.terminal import Terminal
 from noeta.host.client import CaughtUp, Client, Entry, PromptRefused
 
 USAGE = 2
+PRESSES_SECONDS = 1.0
+"""Two Ctrl-C within this leave, whatever ended in between."""
 LEFT = 130
 TERMINATED = 143
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -72,6 +74,9 @@ class Session:
         self._scope = anyio.CancelScope()
         self._group: TaskGroup | None = None
         self._pressed = False
+        self._pressed_at = 0.0
+        self._turn_settled = False
+        """Since the press; the next one then counts as the second for a moment only."""
         self._code: int | None = None
 
     async def run(self, work: Callable[[], Awaitable[int]]) -> int:
@@ -126,8 +131,18 @@ class Session:
         return row.last_seq <= seq and row.inbox_count == 0
 
     def forget_press(self) -> None:
-        """Something was done since: the next Ctrl-C is a first one again."""
+        """Something was typed since: the next Ctrl-C is a first one again."""
         self._pressed = False
+
+    def turn_settled(self) -> None:
+        """The turn ended since the press: a second one leaves only if it follows at once."""
+        self._turn_settled = True
+
+    def _is_second_press(self) -> bool:
+        if not self._pressed:
+            return False
+        at_once = anyio.current_time() - self._pressed_at < PRESSES_SECONDS
+        return at_once or not self._turn_settled
 
     # What listens ------------------------------------------------------------------------
 
@@ -168,10 +183,11 @@ class Session:
         async for number in signals:
             if number != signal.SIGINT:
                 self._leave(TERMINATED)
-            elif self._pressed:
+            elif self._is_second_press():
                 self._leave(LEFT)
             else:
-                self._pressed = True
+                self._pressed, self._turn_settled = True, False
+                self._pressed_at = anyio.current_time()
                 # Beside this loop: an interrupt may take a while, the second Ctrl-C may not.
                 self._spawn(self._press)
 
