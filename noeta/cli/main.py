@@ -1,7 +1,7 @@
 """The `noeta` command: its arguments, and what its errors look like.
 
 Handlers are imported when they are used, so that `--version` and `--help` load nothing heavy.
-Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted, 143 ended by a signal.
 """
 
 import argparse
@@ -26,6 +26,8 @@ examples:
   noeta --resume k3v9                         carry on a task, also after kill -9
   noeta tasks list                            what there is
   noeta demo                                  see a task survive two kills
+
+exit codes: 0 done, 1 failed, 2 usage, 130 interrupted, 143 ended by a signal
 """
 
 
@@ -180,7 +182,7 @@ def _add_tasks(
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="the tasks, the last used first")
     listing.add_argument("--all", action="store_true", help="of every directory, ended ones too")
-    listing.add_argument("--limit", type=int, default=30, help="at most so many; default: 30")
+    listing.add_argument("--limit", type=_count, default=30, help="at most so many; default: 30")
     listing.add_argument("--json", action="store_true", help="for programs: one array")
     show = verbs.add_parser("show", help="one task: its state and its usage")
     show.add_argument("id", help="the task; its first letters do")
@@ -188,8 +190,15 @@ def _add_tasks(
     log = verbs.add_parser("log", help="one task's log, an entry a line")
     log.add_argument("id", help="the task; its first letters do")
     log.add_argument("--after", type=int, default=0, metavar="SEQ", help="entries after this one")
-    log.add_argument("--limit", type=int, default=None, help="at most so many; default: all")
+    log.add_argument("--limit", type=_count, default=None, help="at most so many; default: all")
     log.add_argument("--json", action="store_true", help="for programs: an object a line")
+
+
+def _count(text: str) -> int:
+    """A number of things to show."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count, such as 30")
+    return int(text)
 
 
 def _add_simple(

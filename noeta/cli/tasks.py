@@ -45,8 +45,8 @@ async def _list(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print(json.dumps([_row_facts(row) for row in rows], indent=2))
     elif not rows:
-        where = "" if args.all else f" unfinished in {context.workspace}; --all shows every task"
-        print(f"There is no task{where}.")
+        place = f"unfinished task in {context.workspace}; --all shows every task"
+        print(f"There is no {'task' if args.all else place}.")
     else:
         _print_table(rows)
     return 0

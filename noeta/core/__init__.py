@@ -12,6 +12,6 @@ Read left to right, the five words of the flow live here:
 
 Words: ids, clock, task, texts, retry, message, events, item, errors. Decisions, pure: state,
 fold, action, context (the request renderer), codec. Contracts: store, model, execenv, view,
-tool, plugin, registry, progress. State changes only in `fold`, the next thing is chosen only in
-`action`, a log is written only from `runner`.
+tool, plugin, registry, progress. Each of the five has one home: nothing else changes a state,
+picks what comes next or writes to a log.
 """

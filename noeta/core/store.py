@@ -2,12 +2,12 @@
 
 What these docstrings promise is held, rule by rule, by `noeta/testing/store_contract.py`.
 
-A task has a row (`TaskRow`), a log (events 1, 2, 3 ... as opaque bytes) and an inbox. A worker
-*claims* a task; every claim adds one to the row's epoch. `append` is the only verb that writes a
-log, and it is one transaction: it checks the claim and the expected seq, writes the events, marks
-inbox items taken, posts to other tasks, creates children and moves the row, or changes nothing.
-A lease only decides when a silent owner's task may be taken; the epoch decides who may write
-(ADR-001).
+A task has a row (`TaskRow`), a log (events 1, 2, 3 ... as opaque bytes) and an inbox. Before a
+worker runs a task it *claims* it, and each claim has an epoch of its own, one above the last. Logs
+grow by `append` alone. One transaction holds all that an append does (the events, what it takes
+from the inbox and posts to others, the children it creates, where the row goes next), and the
+checks that it may; if one of them fails, nothing of it happens. Who may write is decided by the
+epoch; a lease says when the task of an owner who fell silent is free to be taken (ADR-001).
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -2,7 +2,8 @@
 
 A tool is a value: a name, a description, a struct for its input and a few functions. `run` has
 the effect. `prepare` looks, before `ToolStarted` is written, and leaves evidence; `recover`
-reports, after a crash, only what it can prove happened. A side effect is at most once unless the
+is for a look-up after a crash, which the runner does not make yet, and may report only what it can
+prove happened. A side effect is at most once unless the
 tool says that running it again changes nothing (`retry_safe`).
 """
 

@@ -1,9 +1,13 @@
 """The threads the kernel is given: a ticking one for leases, and the way back to the loop."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+
+log = logging.getLogger("noeta")
 
 
 class ThreadBackground:
@@ -19,7 +23,10 @@ class ThreadBackground:
 
         def beat() -> None:
             while not stop.wait(seconds):
-                tick()
+                try:
+                    tick()
+                except Exception:  # A thread's boundary: a dead keeper would lose every lease.
+                    log.exception("a renewal of the leases failed")
 
         thread = threading.Thread(target=beat, name="noeta-leases", daemon=True)
         thread.start()

@@ -158,22 +158,39 @@ def _checked(source: Source) -> dict[str, Any]:
     try:
         settings = msgspec.convert(values, Settings, strict=True)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{source.name}: {error}") from error
+        raise SettingsError(f"{source.name}: {_in_words(error)}") from error
     if settings.permission_mode not in PERMISSION_MODES:
         raise SettingsError(
-            f"{source.name}: permission_mode is {settings.permission_mode!r}; it is one of"
+            f"{_place(source, 'permission_mode')} is {settings.permission_mode!r}; it is one of"
             f" {', '.join(PERMISSION_MODES)}"
         )
     if not 0.2 <= settings.lease_seconds <= 3600:
-        raise SettingsError(f"{source.name}: lease_seconds is 0.2 to 3600")
+        raise SettingsError(
+            f"{_place(source, 'lease_seconds')} is {settings.lease_seconds:g}; it may be 0.2 to 3600,"
+            " and 30 is usual"
+        )
     return {name: getattr(settings, name) for name in values}
+
+
+def _place(source: Source, name: str) -> str:
+    """A setting and where it was made."""
+    if source.name == "environment":
+        return next(variable for variable, of in ENVIRONMENT.items() if of == name)
+    return f"{source.name}: {name}"
+
+
+def _in_words(error: msgspec.ValidationError) -> str:
+    """Such as "lease_seconds: expected `float`, got `str`"."""
+    what, _, where = str(error).partition(" - at `$.")
+    name = where.rstrip("`")
+    return f"{name}: {what[0].lower()}{what[1:]}" if name else what
 
 
 def workspace_of(directory: str | None) -> Path:
     """The directory a run is about, absolute. Raises SettingsError when it is none."""
     path = expanded(directory) if directory else _current_directory()
     if (problem := _directory_problem(path)) is not None:
-        raise SettingsError(f"{str(path)!r} {problem}; give --cwd a directory")
+        raise SettingsError(f"{str(path)!r} {problem}; name another directory")
     if str(path) != readable(str(path)):
         raise SettingsError(f"the name of {str(path)!r} is not UTF-8; rename it to use it here")
     return path.absolute()

@@ -28,7 +28,7 @@ def lived(template: tuple[Noeta, str], tmp_path: Path) -> Lived:
 def test_a_directory_that_is_not_there(lived: Lived) -> None:
     """--cwd wants one."""
     says = lived.bad(2, "-p", "hi", "--cwd", "gone")
-    assert says == "'gone' does not exist; give --cwd a directory"
+    assert says == "'gone' does not exist; name another directory"
     lived.assert_nothing_is_lost()
 
 
@@ -36,7 +36,7 @@ def test_a_file_for_a_directory(lived: Lived, tmp_path: Path) -> None:
     """--cwd wants a directory."""
     (tmp_path / "file").touch()
     says = lived.bad(2, "-p", "hi", "--cwd", str(tmp_path / "file"))
-    assert says == f"{str(tmp_path / 'file')!r} is not a directory; give --cwd a directory"
+    assert says == f"{str(tmp_path / 'file')!r} is not a directory; name another directory"
 
 
 def test_a_directory_that_nobody_can_have(lived: Lived) -> None:

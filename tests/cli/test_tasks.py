@@ -56,7 +56,7 @@ def test_another_directory_has_its_own_tasks(two_tasks: Noeta, tmp_path: Path) -
     """And says how to see them all."""
     ran = two_tasks.run("tasks", "list", cwd=tmp_path)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == f"There is no task unfinished in {tmp_path}; --all shows every task.\n"
+    assert ran.out == f"There is no unfinished task in {tmp_path}; --all shows every task.\n"
 
 
 def test_a_task_is_shown(two_tasks: Noeta) -> None:

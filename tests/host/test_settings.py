@@ -143,11 +143,9 @@ def test_a_setting_that_is_not_there_is_told_with_those_that_are(place: Place) -
 def test_a_value_of_a_wrong_type_is_told_with_its_key(place: Place) -> None:
     """And with what was expected."""
     place.user_file.write_text("model = 3\n")
-    assert place.mistake() == (f"{place.user_file}: Expected `str`, got `int` - at `$.model`")
+    assert place.mistake() == (f"{place.user_file}: model: expected `str`, got `int`")
     place.user_file.write_text('lease_seconds = "30"\n')
-    assert place.mistake() == (
-        f"{place.user_file}: Expected `float`, got `str` - at `$.lease_seconds`"
-    )
+    assert place.mistake() == (f"{place.user_file}: lease_seconds: expected `float`, got `str`")
 
 
 def test_a_file_that_is_no_toml_is_told_with_its_line(place: Place) -> None:
@@ -173,18 +171,19 @@ def test_a_mistake_in_a_trusted_workspace_names_its_file(place: Place) -> None:
 
 def test_an_unknown_permission_mode_is_told_with_the_ones_there_are(place: Place) -> None:
     """Wherever it comes from."""
-    says = "permission_mode is 'yolo'; it is one of default, acceptEdits, bypassPermissions"
-    assert place.mistake({"NOETA_PERMISSION_MODE": "yolo"}) == f"environment: {says}"
-    assert place.mistake(permission_mode="yolo") == f"flags: {says}"
+    says = "is 'yolo'; it is one of default, acceptEdits, bypassPermissions"
+    environ = {"NOETA_PERMISSION_MODE": "yolo"}
+    assert place.mistake(environ) == f"NOETA_PERMISSION_MODE {says}"
+    assert place.mistake(permission_mode="yolo") == f"flags: permission_mode {says}"
 
 
 @pytest.mark.parametrize("seconds", ["0", "0.1", "-1", "3601", "nan", "inf"])
 def test_a_lease_out_of_its_range_is_refused(place: Place, seconds: str) -> None:
     """Shorter than a renewal, or longer than anybody waits."""
-    says = "lease_seconds is 0.2 to 3600"
-    assert place.mistake({"NOETA_LEASE_SECONDS": seconds}) == f"environment: {says}"
+    says = f"is {seconds}; it may be 0.2 to 3600, and 30 is usual"
+    assert place.mistake({"NOETA_LEASE_SECONDS": seconds}) == f"NOETA_LEASE_SECONDS {says}"
     place.user_file.write_text(f"lease_seconds = {seconds}\n")
-    assert place.mistake() == f"{place.user_file}: {says}"
+    assert place.mistake() == f"{place.user_file}: lease_seconds {says}"
 
 
 def test_the_ends_of_the_lease_range_are_in_it(place: Place) -> None:
@@ -237,12 +236,12 @@ def test_a_workspace_is_a_directory_that_is_there(
     assert workspace_of(None) == tmp_path
     assert workspace_of("dir") == workspace_of("~/dir") == tmp_path / "dir"
     for given, says in (
-        ("gone", "'gone' does not exist; give --cwd a directory"),
-        ("file", "'file' is not a directory; give --cwd a directory"),
-        ("file/dir", "'file/dir' does not exist; give --cwd a directory"),
+        ("gone", "'gone' does not exist; name another directory"),
+        ("file", "'file' is not a directory; name another directory"),
+        ("file/dir", "'file/dir' does not exist; name another directory"),
         (
             "loop",
-            "'loop' cannot be used (Too many levels of symbolic links); give --cwd a directory",
+            "'loop' cannot be used (Too many levels of symbolic links); name another directory",
         ),
         (
             "~nobody-here/x",

@@ -1,7 +1,7 @@
 """Leases: which claims this worker holds, renewed from a thread of their own.
 
-The keeper's tick is called by a `Background` (a thread of the host; inline in a simulation), so
-that a busy hook or a huge fold cannot starve it. A claim that a renewal does not give back is
+The keeper's tick is called by a `Background` (a thread of the host; inline in a simulation): work
+that keeps the loop busy for long must not cost a lease. A claim that a renewal does not give back is
 lost; so is every claim once renewals failed for as long as a lease lasts by our own clock.
 """
 
