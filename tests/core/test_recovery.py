@@ -488,3 +488,23 @@ async def test_what_a_worker_could_not_load_it_leaves_alone_for_a_lease() -> Non
             claims.append(row.claims_since_append)
             s.clock.advance(LEASE * 0.75)
         assert claims == [1, 1, 1, 2, 2]
+
+
+async def test_a_bug_beside_an_interrupt_alone_does_not_come_again_for_ever() -> None:
+    """There is no turn to fail, but what was posted is taken."""
+
+    class Broken(FaultyStore):
+        async def append(self, claim: Claim, append: Append) -> Appended:
+            self.appends += 1
+            if self.appends == 1:
+                raise ZeroDivisionError("once")
+            return await self._store.append(claim, append)
+
+    async with scene(in_turn([say("one")])) as s:
+        await s.create("go", kind="interactive")
+        await s.run()
+        await s.post("interrupt", i.InterruptBody())
+        await s.worker(Broken(s.store)).run_once()  # type: ignore[arg-type]  # as above
+        row = await s.store.row(TASK)
+        assert row is not None
+        assert (row.status, row.inbox_count) == ("waiting", 0)

@@ -30,8 +30,17 @@ async def fail_turn(engine: Engine, claim: Claim, error: Exception) -> None:
         for item in await engine.store.inbox(claim.task_id):
             if takeable(item, state, busy=False):
                 draft.add(event_of(item, state), takes=item.id)
-    if not state.turn_open:
+    if not state.turn_open and draft.is_empty:
         return
+    if state.turn_open:
+        _end_turn(draft, error)
+    action = next_action(state)
+    assert isinstance(action, HandBack | EndTask)
+    await hand_back(draft, action, stopping=True)
+
+
+def _end_turn(draft: Draft, error: Exception) -> None:
+    state = draft.state
     for call in state.open_calls:
         if call.started is not None:
             draft.add(recover_calls((call,))[0])
@@ -39,6 +48,3 @@ async def fail_turn(engine: Engine, claim: Claim, error: Exception) -> None:
             draft.add(close_call(call))
     detail = f"{type(error).__name__}: {error}"[:DETAIL_CHARS_MAX]
     draft.add(e.TurnEnded(outcome="internal_error", detail=detail))
-    action = next_action(state)
-    assert isinstance(action, HandBack | EndTask)
-    await hand_back(draft, action, stopping=True)
