@@ -166,8 +166,8 @@ def _checked(source: Source) -> dict[str, Any]:
         )
     if not 0.2 <= settings.lease_seconds <= 3600:
         raise SettingsError(
-            f"{_place(source, 'lease_seconds')} is {settings.lease_seconds:g}; it may be 0.2 to 3600,"
-            " and 30 is usual"
+            f"{_place(source, 'lease_seconds')} is {settings.lease_seconds:g}; it may be 0.2"
+            " to 3600, and 30 is usual"
         )
     return {name: getattr(settings, name) for name in values}
 

@@ -1,8 +1,8 @@
 """Leases: which claims this worker holds, renewed from a thread of their own.
 
 The keeper's tick is called by a `Background` (a thread of the host; inline in a simulation): work
-that keeps the loop busy for long must not cost a lease. A claim that a renewal does not give back is
-lost; so is every claim once renewals failed for as long as a lease lasts by our own clock.
+that keeps the loop busy for long must not cost a lease. A claim that a renewal does not give back
+is lost; so is every claim once renewals failed for as long as a lease lasts by our own clock.
 """
 
 from collections.abc import Callable
