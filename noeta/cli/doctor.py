@@ -100,7 +100,9 @@ def _settings(context: Context) -> Iterator[Finding]:
         yield Finding("note", "model", "none is chosen; give --model or set NOETA_MODEL")
         return
     try:
-        yield Finding("ok", "model", checked_route(model, context.workspace))
+        settings = context.loaded.settings
+        route = checked_route(model, context.workspace, settings, home=context.home)
+        yield Finding("ok", "model", route)
     except NoetaError as error:
         yield Finding("problem", "model", str(error))
 

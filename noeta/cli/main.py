@@ -91,6 +91,10 @@ def _dispatch(args: argparse.Namespace) -> int:
             from noeta.cli.demo import demo
 
             return demo(args)
+        case "dev":
+            from noeta.cli.dev import dev
+
+            return dev(args)
         case _:
             from noeta.cli.run import run
 
@@ -130,6 +134,7 @@ def build_parser() -> argparse.ArgumentParser:
         "examples:\n  noeta demo\n  noeta demo --seed 7\n",
     )
     demo.add_argument("--seed", type=int, default=None, help="choose where the kills fall")
+    _add_dev(commands)
     demo.add_argument("--keep", action="store_true", help="leave the scratch directory")
     return parser
 
@@ -165,6 +170,9 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
         help="what a call that needs your leave does; default: park in a chat, deny with -p",
     )
     flags.add_argument(
+        "--max-cost", type=_dollars, metavar="USD", help="stop before the task costs more"
+    )
+    flags.add_argument(
         "--output-format", choices=("text", "json"), help="what -p prints; default: text"
     )
 
@@ -192,6 +200,40 @@ def _add_tasks(
     log.add_argument("--after", type=int, default=0, metavar="SEQ", help="entries after this one")
     log.add_argument("--limit", type=_count, default=None, help="at most so many; default: all")
     log.add_argument("--json", action="store_true", help="for programs: an object a line")
+
+
+def _add_dev(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "dev",
+        help="for those who build on noeta: a fake model provider",
+        description="For those who build on noeta.",
+        epilog="examples:\n  noeta dev fake-provider --port 8099\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    fake = verbs.add_parser(
+        "fake-provider",
+        help="serve a model provider that is as strict as the real ones",
+        description="Serve a model provider that is as strict as the real ones, until Ctrl-C.",
+    )
+    fake.add_argument("--port", type=_count, default=0, help="the port; default: any free one")
+    fake.add_argument("--script", metavar="FILE", help="turns to play; default: it echoes")
+    fake.add_argument(
+        "--dialects", metavar="NAMES", help="anthropic, chat, responses, with commas; default: all"
+    )
+    fake.add_argument("--key", help="the only key it takes; default: any")
+    fake.add_argument("--context-tokens", type=_count, metavar="N", help="what fits into a request")
+
+
+def _dollars(text: str) -> float:
+    """An amount of US dollars above nothing."""
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount, such as 2.50")
+    return amount
 
 
 def _count(text: str) -> int:

@@ -6,12 +6,13 @@ import sys
 import anyio
 
 from noeta.cli.context import Context, context_of
+from noeta.core.message import Usage
 from noeta.core.task import TaskRow
 from noeta.frontends.line import Terminal, chat, run_prompt
 from noeta.host.assemble import open_client
 from noeta.host.client import Client, PromptRefused, TaskRequest, check_message
 from noeta.host.process import describe, is_dead, local_queue
-from noeta.host.routes import checked_route
+from noeta.host.routes import Routes, checked_route
 from noeta.host.settings import SettingsError
 
 STDIN_BYTES_MAX = 10 * 1024 * 1024
@@ -42,7 +43,10 @@ async def _run(args: argparse.Namespace, context: Context) -> int:
             row = await _carried_on(client, args, context)
             opening = row.id
         # A task that is carried on keeps its model unless a flag names another.
-        model = checked_route(args.model, context.workspace) if args.model and carries_on else ""
+        model = ""
+        if args.model and carries_on:
+            settings = context.loaded.settings
+            model = checked_route(args.model, context.workspace, settings, home=context.home)
         if args.prompt is None:
             return await chat(client, opening, terminal=terminal, model=model)
         return await run_prompt(
@@ -75,14 +79,28 @@ def _prompt(args: argparse.Namespace, carries_on: bool) -> str | None:
 def _request(args: argparse.Namespace, context: Context, prompt: str | None) -> TaskRequest:
     settings = context.loaded.settings
     one_shot = args.prompt is not None
+    model = checked_route(settings.model, context.workspace, settings, home=context.home)
+    if args.max_cost is not None:
+        _check_priced(model, context)
     return TaskRequest(
         prompt=prompt,
         cwd=str(context.workspace),
-        model=checked_route(settings.model, context.workspace),
+        model=model,
+        max_cost_usd=args.max_cost,
         kind="one_shot" if one_shot else "interactive",
         on_ask=args.on_ask or ("deny" if one_shot else "park"),
         permission_mode=settings.permission_mode,
     )
+
+
+def _check_priced(model: str, context: Context) -> None:
+    """A cap that nobody can keep is refused. Raises SettingsError."""
+    routes = Routes(context.loaded.settings, home=context.home)
+    if routes.cost_of(model, Usage(input_tokens=1, output_tokens=1)) is None:
+        raise SettingsError(
+            f"the price of {model} is not known, so --max-cost cannot be kept; give its prices"
+            f' under [models."{model}"] in settings.toml, or leave the cap out'
+        )
 
 
 async def _carried_on(client: Client, args: argparse.Namespace, context: Context) -> TaskRow:

@@ -5,7 +5,7 @@ import os
 import random
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -71,14 +71,17 @@ async def open_store(
 async def open_client(home: Home, settings: Settings) -> AsyncIterator[LocalClient]:
     """A client with a worker in this process. Raises StoreUnavailable, PluginError."""
     registry = Registry(load_plugins(), system=(SYSTEM,))
-    async with open_store(home, settings) as store:
+    routes = Routes(settings, home=home)
+    async with open_store(home, settings) as store, aclosing(routes):
         background = ThreadBackground()
         deltas = Deltas()
         runtime = Runtime(
             store,
             registry,
-            model_for=Routes().model_for,
+            model_for=routes.model_for,
             env_for=partial(_env_for, settings.lease_seconds),
+            limits_for=routes.limits_for,
+            cost_of=routes.cost_of,
             worker=process.worker_name(),
             queues=(process.local_queue(),),
             clock=SystemClock(),

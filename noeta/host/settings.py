@@ -6,12 +6,13 @@ flags. A mistake in any of them is a SettingsError that names the place, the key
 """
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -28,6 +29,40 @@ class SettingsError(NoetaError):
     """A setting is wrong; the message names where it stands and what to write instead."""
 
 
+Tokens = Annotated[int, msgspec.Meta(ge=0)]
+Price = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[providers.NAME]`: a server that speaks one of the dialects; empty fields keep what noeta
+    knows of a provider of that name."""
+
+    dialect: str = ""
+    """`anthropic`, `openai-chat` or `openai-responses`."""
+    base_url: str = ""
+    key_env: str = ""
+    """The environment variable that holds the key; empty: the server needs none."""
+    headers: dict[str, str] = {}
+    """Sent with every request; no place for a secret."""
+    idle_seconds: float = 120.0
+    """How long a server may send nothing at all."""
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[models."provider/model"]`: what noeta does not know of a model, or is to do otherwise."""
+
+    context_tokens: Tokens = 0
+    output_tokens_max: Tokens = 0
+    effort: str = ""
+    thinking_tokens: Tokens = 0
+    input_usd: Price | None = None
+    """US dollars for a million tokens; None: as the price table says."""
+    output_usd: Price | None = None
+    cache_read_usd: Price | None = None
+    """None, with an input_usd: as much as that; and so for writes."""
+    cache_write_usd: Price | None = None
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting there is, with its default."""
 
@@ -40,6 +75,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `bypassPermissions` everything."""
     lease_seconds: float = 30.0
     """How long a silent worker keeps its tasks, 0.2 to 3600."""
+    effort: str = ""
+    """How hard models should try, in the provider's own word; empty: as the provider does."""
+    aliases: dict[str, str] = {}
+    """Short names of routes."""
+    providers: dict[str, ProviderSettings] = {}
+    models: dict[str, ModelSettings] = {}
+    """By route."""
 
 
 SETTING_NAMES = tuple(Settings.__struct_fields__)
@@ -48,6 +90,7 @@ ENVIRONMENT = {
     "NOETA_MODEL": "model",
     "NOETA_PERMISSION_MODE": "permission_mode",
     "NOETA_LEASE_SECONDS": "lease_seconds",
+    "NOETA_EFFORT": "effort",
 }
 """Environment variables that set a setting."""
 
@@ -99,7 +142,10 @@ def load_settings(
     sources.append(Source(name="flags", values={k: v for k, v in flags.items() if v is not None}))
     merged: dict[str, Any] = {}
     for source in sources:
-        merged.update(_checked(source))
+        for name, value in _checked(source).items():
+            # Of a table, a stronger place replaces the entries it names and keeps the others.
+            is_table = isinstance(value, dict)
+            merged[name] = {**merged.get(name, {}), **value} if is_table else value
     return Loaded(settings=Settings(**merged), sources=tuple(sources))
 
 
@@ -155,6 +201,7 @@ def _checked(source: Source) -> dict[str, Any]:
                 f"{source.name}: there is no setting {name!r}; the settings are"
                 f" {', '.join(SETTING_NAMES)}"
             )
+    _refuse_secrets(source)
     try:
         settings = msgspec.convert(values, Settings, strict=True)
     except msgspec.ValidationError as error:
@@ -184,6 +231,26 @@ def _in_words(error: msgspec.ValidationError) -> str:
     what, _, where = str(error).partition(" - at `$.")
     name = where.rstrip("`")
     return f"{name}: {what[0].lower()}{what[1:]}" if name else what
+
+
+def _refuse_secrets(source: Source) -> None:
+    """A settings file is shared, printed and committed: no key may stand in it."""
+    providers = source.values.get("providers")
+    for name, table in providers.items() if isinstance(providers, dict) else ():
+        if not isinstance(table, dict):
+            continue
+        headers = table.get("headers")
+        named = [*table, *(headers if isinstance(headers, dict) else ())]
+        for field in named:
+            if field != "key_env" and _SECRET.search(field):
+                raise SettingsError(
+                    f"{source.name}: providers.{name} must not hold a secret ({field}); put it"
+                    " into an environment variable and write its name, such as key_env ="
+                    ' "MY_API_KEY"'
+                )
+
+
+_SECRET = re.compile(r"key|token|secret|password|authorization|cookie", re.IGNORECASE)
 
 
 def workspace_of(directory: str | None) -> Path:

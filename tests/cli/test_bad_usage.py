@@ -57,9 +57,13 @@ def test_a_current_directory_that_was_deleted(lived: Lived, tmp_path: Path) -> N
 def test_a_model_that_is_missing_or_unknown(lived: Lived) -> None:
     """It says which there are."""
     says = lived.bad(2, "-p", "hi")
-    assert says == "no model is chosen; give --model scripted:FILE or set NOETA_MODEL"
+    assert says == (
+        "no model is chosen; give --model provider/model or scripted:FILE, or set NOETA_MODEL"
+    )
     says = lived.bad(2, "-p", "hi", "--model", "gpt-99")
-    assert says == "there is no model 'gpt-99'; this version knows scripted:FILE"
+    assert says.startswith("there is no model 'gpt-99'")
+    assert says.endswith("; write provider/model, scripted:FILE or an alias of the settings")
+    assert "openai/gpt-" in says
     lived.assert_nothing_is_lost()
 
 

@@ -102,11 +102,16 @@ def test_every_setting_can_come_from_the_environment(place: Place) -> None:
         "NOETA_MODEL": "m",
         "NOETA_PERMISSION_MODE": "acceptEdits",
         "NOETA_LEASE_SECONDS": "2.5",
+        "NOETA_EFFORT": "high",
     }
     assert set(ENVIRONMENT) == set(environ)
     loaded = place.load(environ)
     assert loaded.settings == Settings(
-        store="/s", model="m", permission_mode="acceptEdits", lease_seconds=2.5
+        store="/s",
+        model="m",
+        permission_mode="acceptEdits",
+        lease_seconds=2.5,
+        effort="high",
     )
     assert place.load(dict.fromkeys(environ, "")).settings == Settings()
 
@@ -136,7 +141,7 @@ def test_a_setting_that_is_not_there_is_told_with_those_that_are(place: Place) -
     place.user_file.write_text('modle = "m"\n')
     assert place.mistake() == (
         f"{place.user_file}: there is no setting 'modle'; the settings are store, model,"
-        " permission_mode, lease_seconds"
+        " permission_mode, lease_seconds, effort, aliases, providers, models"
     )
 
 
