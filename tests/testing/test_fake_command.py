@@ -18,19 +18,15 @@ from noeta.cli.dev import fake_provider, parse_dialects
 from noeta.host.settings import SettingsError
 
 ROOT = Path(__file__).parents[2]
-# Until the subcommand is wired, its handler is called as `noeta.cli.main` would call it.
-RUN = """
-import argparse, json, sys
-from noeta.cli.dev import dev
-sys.exit(dev(argparse.Namespace(**json.loads(sys.argv[1]))))
-"""
 NONE = {"port": 0, "script": None, "dialects": None, "key": None, "context_tokens": None}
 
 
 @contextmanager
-def serving(**flags: object) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+def serving(**flags: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     """The process, its banner, and its address."""
-    command = [sys.executable, "-c", RUN, json.dumps({**NONE, **flags})]
+    command = [sys.executable, "-m", "noeta", "dev", "fake-provider"]
+    for name, value in flags.items():
+        command += [f"--{name}", value]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
