@@ -10,6 +10,7 @@ from noeta.core import events as e
 from noeta.core.message import ToolCall, Usage, text_of
 from noeta.core.task import Kind
 from noeta.host.client import Entry
+from noeta.host.spending import Spending
 
 
 @dataclass(slots=True)
@@ -21,6 +22,7 @@ class Conversation:
     cwd: str = ""
     last_seq: int = 0
     usage: Usage = field(default_factory=Usage)
+    spending: Spending = field(default_factory=Spending)
     cost_usd: float = 0.0
     """Of the replies whose price is known."""
     unpriced_replies: int = 0
@@ -45,6 +47,7 @@ class Conversation:
     def follow(self, entry: Entry) -> None:
         """Take the next entry in."""
         self.last_seq = entry.seq
+        self.spending.add(entry)
         self.waiting = None
         if entry.event is not None:
             self._follow(entry.event)

@@ -185,6 +185,8 @@ class _Run:
                     "cache_read_tokens": usage.cache_read_tokens,
                     "cache_write_tokens": usage.cache_write_tokens,
                 },
+                "turn_costs": self._talk.spending.turns(),
+                "call_costs": self._talk.spending.calls,
                 "cost_usd": None if self._talk.unpriced_replies else self._talk.cost_usd,
             }
         )
