@@ -88,6 +88,8 @@ def _request(args: argparse.Namespace, context: Context, prompt: str | None) -> 
         model=model,
         max_cost_usd=args.max_cost,
         kind="one_shot" if one_shot else "interactive",
+        # A wrong key or a spend cap must not cost the work: mend it and carry on.
+        on_failure="wait",
         on_ask=args.on_ask or ("deny" if one_shot else "park"),
         permission_mode=settings.permission_mode,
     )

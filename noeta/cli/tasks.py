@@ -13,12 +13,12 @@ import msgspec
 from noeta.cli.context import Context, context_of
 from noeta.cli.describe import describe, one_line, type_of
 from noeta.core.fold import UnreadableLog, fold
+from noeta.core.spending import Spending
 from noeta.core.state import TaskState
 from noeta.core.task import TaskRow
 from noeta.host.assemble import open_viewer
 from noeta.host.client import Client, Entry
 from noeta.host.process import describe as describe_worker
-from noeta.host.spending import Spending
 
 PAGE_EVENTS = 500
 
@@ -90,7 +90,7 @@ async def _show(args: argparse.Namespace, context: Context) -> int:
                 break
             try:
                 fold(state, entry.seq, entry.event)
-                spending.add(entry)
+                spending.add(entry.seq, entry.event)
             except UnreadableLog as error:
                 problem = str(error)
                 break

@@ -111,6 +111,8 @@ def _between_turns(state: TaskState) -> Action:
     assert outcome is not None
     if outcome == "done":
         return EndTask("done")
+    if state.on_failure == "wait":
+        return HandBack("message")
     return EndTask("failed", outcome, state.turn_detail)
 
 

@@ -33,6 +33,9 @@ class TaskCreated(Fact, gc=False, frozen=True, kw_only=True):
     """The route of the model, as `provider/model` or `scripted:FILE`."""
     on_ask: Literal["park", "deny"] = "park"
     """What a call that needs a person's leave does: wait for it, or count as denied."""
+    on_failure: Literal["end", "wait"] = "end"
+    """What a one_shot task does when its turn fails: end, or wait for a message like an
+    interactive one, so that it can go on once the cause is mended."""
     permission_mode: str = "default"
     max_cost_usd: float | None = None
     """What the task's model calls may cost together; None: no cap."""

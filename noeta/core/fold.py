@@ -74,6 +74,7 @@ def _task_created(state: TaskState, event: e.TaskCreated) -> None:
     state.cwd = event.cwd
     state.model = event.model
     state.on_ask = event.on_ask
+    state.on_failure = event.on_failure
     state.permission_mode = event.permission_mode
     state.max_cost_usd = event.max_cost_usd
 

@@ -56,6 +56,7 @@ class TaskState:
     kind: Kind = "interactive"
     cwd: str = ""
     on_ask: Literal["park", "deny"] = "park"
+    on_failure: Literal["end", "wait"] = "end"
     permission_mode: str = "default"
     model: str = ""
     """The route for the next call."""

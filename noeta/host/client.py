@@ -42,6 +42,8 @@ class TaskRequest:
     model: str
     kind: Kind = "interactive"
     on_ask: Literal["park", "deny"] = "park"
+    on_failure: Literal["end", "wait"] = "end"
+    """What a one_shot task does when its turn fails."""
     permission_mode: str = "default"
     max_cost_usd: float | None = None
     """What its model calls may cost together; None: no cap."""

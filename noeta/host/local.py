@@ -149,6 +149,7 @@ class LocalClient:
             cwd=request.cwd,
             model=request.model,
             on_ask=request.on_ask,
+            on_failure=request.on_failure,
             permission_mode=request.permission_mode,
             max_cost_usd=request.max_cost_usd,
         )

@@ -348,3 +348,27 @@ def test_the_marked_messages_are_two_more_at_any_step(monkeypatch: pytest.Monkey
         messages += calling()
     anthropic.render(ask("m", *messages))
     assert counts.count(True) == 2
+
+
+def test_thinking_is_never_the_last_thing_said() -> None:
+    """An empty reply may hold nothing else."""
+    thought = '{"type":"thinking","thinking":"t","signature":"s"}'
+    reply = AssistantMessage((Thinking(model="p/m", opaque=thought),))
+    blocks = body(DIALECTS[0], HELLO, reply, HELLO)["messages"][1]["content"]
+    assert [block["type"] for block in blocks] == ["thinking", "text"]
+
+
+def test_reasoning_that_is_not_sealed_or_led_to_nothing_is_left_out() -> None:
+    """The provider has stored none of it, and wants what it led to."""
+    sealed = Thinking(
+        model="p/m", opaque='{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}'
+    )
+    bare = Thinking(model="p/m", opaque='{"type":"reasoning","id":"rs_2","summary":[]}')
+    for content, count in (
+        ((sealed, Text("x")), 1),
+        ((bare, Text("x")), 0),
+        ((Text("x"), sealed), 0),
+        ((sealed, sealed), 0),
+    ):
+        items = body(DIALECTS[2], HELLO, AssistantMessage(content), HELLO)["input"]
+        assert sum(item["type"] == "reasoning" for item in items) == count

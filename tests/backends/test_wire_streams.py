@@ -139,6 +139,20 @@ async def test_thinking_that_was_cut_before_its_signature_is_dropped() -> None:
     assert (reply.content, reply.stop) == ((), "cut")
 
 
+async def test_what_a_refusing_model_had_begun_to_call_is_not_run() -> None:
+    """A refusal may come in mid-reply; its reason is shown when nothing else was said."""
+    reply = await read(
+        ANTHROPIC,
+        sse("""
+        {"type":"message_start","message":{}}
+        {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"Bash","input":{}}}
+        {"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"explanation":"No."}},"usage":{}}
+        {"type":"message_stop"}
+        """),
+    )
+    assert (reply.content, reply.stop) == ((Text("No."),), "refusal")
+
+
 # Cut calls
 
 

@@ -172,6 +172,21 @@ async def test_a_task_goes_on_after_the_key_was_mended(noeta: Noeta) -> None:
     assert "Hello." in again.out
 
 
+async def test_a_prompt_goes_on_after_the_key_was_mended(noeta: Noeta) -> None:
+    """`--resume ID -p` is all it takes; the task ends once it is done."""
+    async with fake_provider([say("Hello.")], key=KEY) as fake:
+        with pointed_at(noeta, fake, key="sk-wrong"):
+            ran = await run(noeta, "-p", "hi", "--model", ROUTES["anthropic"])
+        (task,) = await anyio.to_thread.run_sync(noeta.tasks)
+        assert ran.code == 1
+        assert f"go on with: noeta --resume {task.id} -p" in ran.err
+        with pointed_at(noeta, fake):
+            again = await run(noeta, "--resume", task.id, "-p")
+        (task,) = await anyio.to_thread.run_sync(noeta.tasks)
+    assert (again.code, again.out) == (0, "Hello.\n"), again.err
+    assert (task.status, task.outcome) == ("ended", "done")
+
+
 async def test_without_a_key_nothing_is_created(noeta: Noeta) -> None:
     async with fake_provider([say("Hello.")], key=KEY) as fake:
         with pointed_at(noeta, fake):

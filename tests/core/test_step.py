@@ -289,3 +289,21 @@ async def test_a_task_stops_at_its_cost_cap_before_the_next_call() -> None:
         ended = next(ev for ev in log if isinstance(ev, e.TurnEnded))
         assert (ended.outcome, "$0.5000" in ended.detail) == ("cost_limit", True)
         assert [ev.cost_usd for ev in log if isinstance(ev, e.ModelReplied)] == [0.5]
+
+
+async def test_a_one_shot_task_that_waits_on_failure_goes_on_with_the_next_message() -> None:
+    replies: list[Reply | ModelError] = [ModelError("wrong key", kind="auth"), say("done")]
+
+    def answer(request: object) -> Reply:
+        reply = replies.pop(0)
+        if isinstance(reply, ModelError):
+            raise reply
+        return reply
+
+    async with scene(FunctionModel(answer)) as s:
+        await s.create("go", on_failure="wait")
+        await s.run()
+        assert (await s.events())[-1] == e.Waiting(why="message")
+        await s.say("go on")
+        await s.run()
+        assert (await s.events())[-1] == e.TaskEnded(outcome="done")

@@ -8,9 +8,9 @@ from typing import Literal
 
 from noeta.core import events as e
 from noeta.core.message import ToolCall, Usage, text_of
+from noeta.core.spending import Spending
 from noeta.core.task import Kind
 from noeta.host.client import Entry
-from noeta.host.spending import Spending
 
 
 @dataclass(slots=True)
@@ -47,9 +47,9 @@ class Conversation:
     def follow(self, entry: Entry) -> None:
         """Take the next entry in."""
         self.last_seq = entry.seq
-        self.spending.add(entry)
         self.waiting = None
         if entry.event is not None:
+            self.spending.add(entry.seq, entry.event)
             self._follow(entry.event)
 
     def _follow(self, event: e.Event) -> None:

@@ -15,6 +15,9 @@ from noeta.frontends.line.session import LineTyped, Lost, Pressed, Session
 from noeta.frontends.line.terminal import Terminal
 from noeta.host.client import CaughtUp, Client, Entry, PromptRefused, TaskRequest
 
+GO_ON = "Go on."
+"""What a carried-on task is told when its last turn failed and there is no other prompt."""
+
 Format = Literal["text", "json"]
 
 
@@ -29,10 +32,10 @@ async def run_prompt(
 ) -> int:
     """Run one prompt; 0 done, 130 interrupted, 2 when the prompt is refused, else 1.
 
-    opening is a task to create or the id of one to carry on; prompt None adds no message, and of
-    a task that is at rest gives what its last turn came to. model is the route of a carried-on task
-    from the prompt on, empty: as before. In JSON one object is written
-    whatever happens, and it holds the answer as it is; in text the answer is cleaned.
+    opening is a task to create or the id of one to carry on; prompt None adds no message; of a
+    task that is at rest it gives what its last turn came to, or lets a failed one go on. model
+    is the route of a carried-on task from the prompt on, empty: as before. In JSON one object is
+    written whatever happens, and it holds the answer as it is; in text the answer is cleaned.
     """
     session = Session(client, terminal)
     run = _Run(session, opening, prompt, model)
@@ -91,6 +94,9 @@ class _Run:
             # A terminal was told as it happened.
             turn = render.turn_ended(talk.turn, self._page.task_id) if talk.turn else []
             await self._say(*(turn or (render.task_ended(talk.ended) if talk.ended else [])))
+        if code != 0 and self._problem is None and not session.was_left and self._can_go_on():
+            again = f"the task is kept; go on with: noeta --resume {session.task_id} -p"
+            await self._say(render.remark(again))
 
     # The task ----------------------------------------------------------------------------
 
@@ -98,9 +104,14 @@ class _Run:
         """Create or take up the task; an exit code when there is nothing to run."""
         if isinstance(self._opening, str):
             await self._carry_on(self._opening)
-            if self._prompt is None:
-                return await self._rest(self._talk.last_seq)
-            await self._client.send(self._opening, self._prompt, model=self._model)
+            prompt = self._prompt
+            if prompt is None:
+                code = await self._rest(self._talk.last_seq)
+                if not code or not self._can_go_on():
+                    return code
+                # Its last turn failed, and whatever failed it may be mended by now.
+                prompt = GO_ON
+            await self._client.send(self._opening, prompt, model=self._model)
             return None
         prompt = self._prompt if self._prompt is not None else self._opening.prompt
         if prompt is None:
@@ -136,6 +147,11 @@ class _Run:
             case CaughtUp() | LineTyped():
                 pass
         return None
+
+    def _can_go_on(self) -> bool:
+        """Whether a message would open another turn."""
+        talk = self._talk
+        return talk.ended is None and not talk.needs_answer and talk.turn is not None
 
     async def _rest(self, seq: int) -> int | None:
         """The exit code once nothing goes on any more."""

@@ -5,24 +5,23 @@ from typing import Any
 
 from noeta.core import events as e
 from noeta.core.message import Usage
-from noeta.host.client import Entry
 
 
 @dataclass(slots=True)
 class Spending:
-    """Filled entry by entry, in the log's order."""
+    """Filled event by event, in the log's order."""
 
     calls: list[dict[str, Any]] = field(default_factory=list)
     _turn: int = 1
     _model: str = ""
 
-    def add(self, entry: Entry) -> None:
-        """Note what an entry says of usage and cost."""
-        match entry.event:
+    def add(self, seq: int, event: e.Event) -> None:
+        """Note what an event says of usage and cost."""
+        match event:
             case e.ModelCalled(model=model):
                 self._model = model
             case e.ModelReplied(usage=usage, cost_usd=cost_usd):
-                facts = {"turn": self._turn, "seq": entry.seq, "model": self._model}
+                facts = {"turn": self._turn, "seq": seq, "model": self._model}
                 self.calls.append(facts | _tokens(usage) | {"cost_usd": cost_usd})
             case e.TurnEnded():
                 self._turn += 1
