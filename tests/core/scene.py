@@ -95,6 +95,10 @@ class Scene:
     progress: list[Progress] = field(default_factory=list)
     bugs: list[Exception] = field(default_factory=list)
     tools: Sequence[AnyTool] = ()
+    plugins: Sequence[Plugin] = ()
+    """Beside the scene's own."""
+    env: ExecEnv | None = None
+    """None: the scene's tools touch none."""
     system: Callable[[TaskView], str] | None = None
     cost: float | None = None
     """Of each model call."""
@@ -112,9 +116,9 @@ class Scene:
         )
         return Runtime(
             store if store is not None else self.store,
-            Registry([plugin], system=("You are in a scene.",)),
+            Registry([plugin, *self.plugins], system=("You are in a scene.",)),
             model_for=lambda route: self.model,
-            env_for=_no_env,
+            env_for=self._env_for,
             cost_of=lambda route, usage: self.cost,
             worker=f"w{self.workers_count}",
             queues=("default",),
@@ -127,6 +131,9 @@ class Scene:
             on_bug=lambda task_id, error: self.bugs.append(error),
         )
 
+    def _env_for(self, state: TaskState) -> ExecEnv:
+        return self.env  # type: ignore[return-value]  # None only where no tool touches it
+
     async def create(
         self,
         *prompts: str,
@@ -135,6 +142,7 @@ class Scene:
         log: Sequence[bytes] = (),
         task_id: str = TASK,
         max_cost_usd: float | None = None,
+        on_failure: str = "end",
     ) -> None:
         """Create a task with these messages in its inbox, or with a log to start from."""
         first = e.TaskCreated(
@@ -143,6 +151,7 @@ class Scene:
             cwd="/",
             model="m",
             max_cost_usd=max_cost_usd,
+            on_failure="wait" if on_failure == "wait" else "end",
             on_ask="deny" if on_ask == "deny" else "park",
         )
         await self.store.create(
@@ -194,7 +203,3 @@ async def scene(model: Model, **fields: object) -> AsyncIterator[Scene]:
 
 def _message(prompt: str) -> NewItem:
     return NewItem(kind="message", body=i.encode_body(i.MessageBody(prompt)))
-
-
-def _no_env(state: TaskState) -> ExecEnv:
-    return None  # type: ignore[return-value]  # the scene's tools touch no env
