@@ -5,7 +5,7 @@ a container or over ssh. Paths are absolute inside the env or relative to its `c
 below is held by a check in `noeta/testing/execenv_contract.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -41,6 +41,16 @@ class FileStat:
     modified_at: float
     mode: int
     links_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Files that were looked for."""
+
+    paths: tuple[str, ...]
+    """The newest of them, the newest first, as paths from where the search began."""
+    files_count: int
+    """How many there are in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +105,11 @@ class ExecEnv(Protocol):
         """A whole file. FileMissing; FileRefused when it is no regular file or larger than
         bytes_max (never loads more than that)."""
 
+    async def read_part(self, path: str, *, start_bytes: int, bytes_max: int) -> bytes:
+        """At most bytes_max bytes of a file from start_bytes on; fewer only at its end, none
+        after it. FileMissing; FileRefused when it is no regular file. Two parts of a file that
+        is being replaced may be of two files."""
+
     async def digest(self, path: str) -> str | None:
         """The sha256 of a file's bytes, hex; None when it does not exist."""
 
@@ -111,6 +126,18 @@ class ExecEnv(Protocol):
 
     async def list_dir(self, path: str) -> Sequence[str]:
         """Names in a directory, sorted. FileMissing; FileRefused when it is none."""
+
+    async def find(
+        self, path: str, *, regex: str, skip_names: Collection[str] = (), count_max: int
+    ) -> Found:
+        """The regular files below a directory whose path from there, with `/`, is matched whole
+        by the regex (of Python's `re`).
+
+        A link to a file counts as that file under the link's own path; links to directories and
+        directories named in skip_names are not entered, those that cannot be read are passed
+        over. Equal times are in the order of the paths. FileMissing; FileRefused when it is no
+        directory.
+        """
 
     async def run(self, command: Command, *, preview_bytes: int = 30_000) -> Finished:
         """Run a command to its end and say how it ended.

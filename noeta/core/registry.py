@@ -27,6 +27,10 @@ class Registry:
         self.plugins = tuple(plugins)
         self._system = tuple(system)
         self.tools: Mapping[str, AnyTool] = _tools_by_name(self.plugins)
+        self.owners: Mapping[str, str] = {
+            tool.name: plugin.name for plugin in self.plugins for tool in plugin.tools
+        }
+        """Which plugin brings a tool."""
         self.gates: Sequence[tuple[str, Gate]] = tuple(
             (plugin.name, gate) for plugin in self.plugins for gate in plugin.gates
         )

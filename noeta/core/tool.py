@@ -26,7 +26,10 @@ Input = TypeVar("Input", bound=msgspec.Struct)
 
 
 class InvalidInput(NoetaError):
-    """The call's input does not fit; the message tells the model what to change."""
+    """The call's input does not fit; the message tells the model what to change.
+
+    `prepare` raises it for a call that must not start.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,9 @@ class ToolOutput:
     media: tuple[Media, ...] = ()
     """Images or documents beside the text."""
     is_error: bool = False
+    records: tuple[msgspec.Raw, ...] = ()
+    """JSON for the fold of the tool's plugin. They land in one append with the result, right
+    after it, so that what a plugin remembers of a call is never more than what the model reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,9 @@ class ToolContext:
     env: ExecEnv
     evidence: msgspec.Raw = field(default_factory=lambda: NO_EVIDENCE)
     """What `prepare` left; set while the call runs and while it is recovered."""
+    state: object = None
+    """What the tool's plugin folded from its records before this call began; None before the
+    first. It is frozen: records change it, nothing else."""
 
     @property
     def idempotency_key(self) -> str:
@@ -77,7 +86,8 @@ class Tool(Generic[Input]):
     run: Callable[[Input, ToolContext], Awaitable[ToolOutput]]
     """Has the effect. An exception becomes an error result."""
     prepare: Callable[[Input, ToolContext], Awaitable[msgspec.Raw]] | None = None
-    """Looks before the call is recorded as started; must change nothing."""
+    """Looks before the call is recorded as started; must change nothing. InvalidInput from it
+    refuses the call: its message is the result, and the call never starts."""
     recover: Callable[[Input, ToolContext], Awaitable[ToolOutput | None]] | None = None
     """What a cut-short call came to when that can be proved, else None. "It is not there" is no
     proof: a frozen worker may still do it."""

@@ -70,6 +70,41 @@ async def a_file_larger_than_the_cap_is_refused(make: Make) -> None:
     await refused(env.read("file", bytes_max=4))
 
 
+async def a_part_of_a_file_is_what_stands_there(make: Make) -> None:
+    env = make()
+    await env.write("file", bytes(range(100)))
+    assert await env.read_part("file", start_bytes=0, bytes_max=3) == b"\0\1\2"
+    assert await env.read_part("file", start_bytes=98, bytes_max=1000) == b"bc"
+    assert await env.read_part("file", start_bytes=100, bytes_max=10) == b""
+    assert await env.read_part("file", start_bytes=5000, bytes_max=10) == b""
+    await raises(FileMissing, env.read_part("nothing", start_bytes=0, bytes_max=1))
+    await refused(env.read_part(".", start_bytes=0, bytes_max=1))
+
+
+async def files_are_found_by_path_and_the_newest_comes_first(make: Make) -> None:
+    env = make()
+    await sh(env, "mkdir -p a/b .git other; touch -d @1000 a/old.py; touch -d @3000 a/b/new.py")
+    await sh(env, "touch -d @2000 a/mid.py a/even.py; touch a/text.txt .git/in.py other/no.py")
+    found = await env.find("a", regex=r".*\.py", count_max=10)
+    assert found.paths == ("b/new.py", "even.py", "mid.py", "old.py")
+    few = await env.find("a", regex=r".*\.py", count_max=1)
+    assert (few.paths, few.files_count) == (("b/new.py",), 4)
+    top = await env.find("a", regex=r"[^/]*\.py", count_max=10)
+    assert top.paths == ("even.py", "mid.py", "old.py")
+    skipped = await env.find(".", regex=r".*\.py", skip_names=(".git", "a"), count_max=10)
+    assert skipped.paths == ("other/no.py",)
+
+
+async def links_to_files_are_found_and_links_to_directories_not_entered(make: Make) -> None:
+    env = make()
+    await sh(env, "mkdir d e; touch d/f; ln -s ../d/f e/file; ln -s .. e/up; mkfifo e/fifo")
+    await sh(env, "ln -s nowhere e/dangling; mkdir e/closed; touch e/closed/x; chmod 0 e/closed")
+    found = await env.find("e", regex=r"(?!closed/).*", count_max=10)
+    assert found.paths == ("file",)
+    await raises(FileMissing, env.find("nothing", regex=".*", count_max=1))
+    await refused(env.find("d/f", regex=".*", count_max=1))
+
+
 async def what_is_no_regular_file_is_refused_at_once(make: Make) -> None:
     env = make()
     await sh(env, "mkfifo fifo; mkdir dir")
@@ -195,6 +230,9 @@ FILE_CHECKS: tuple[Check, ...] = (
     a_path_is_told_for_what_it_leads_to,
     names_in_a_directory_are_sorted,
     a_file_larger_than_the_cap_is_refused,
+    a_part_of_a_file_is_what_stands_there,
+    files_are_found_by_path_and_the_newest_comes_first,
+    links_to_files_are_found_and_links_to_directories_not_entered,
     what_is_no_regular_file_is_refused_at_once,
     a_path_that_cannot_be_is_refused,
     a_replaced_file_keeps_its_mode,

@@ -2,14 +2,14 @@
 
 It is no sandbox. What a command may do is decided before it comes here; what we add is that
 nothing half-written stays, that no command outlives its call, and that our own secrets are not
-handed over. Files are in `local_files.py` and
-`local_write.py`, commands in `local_run.py`, `local_output.py` and `guardian.py`.
+handed over. Files are in `local_files.py`, `local_find.py` and `local_write.py`, commands in
+`local_run.py`, `local_output.py` and `guardian.py`.
 """
 
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Self
 
@@ -17,10 +17,10 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 
-from noeta.backends.execenvs import local_files, local_output, local_write
+from noeta.backends.execenvs import local_files, local_find, local_output, local_write
 from noeta.backends.execenvs.local_environ import scrub
 from noeta.backends.execenvs.local_run import Order, run_guarded
-from noeta.core.execenv import Command, ExecEnvError, FileRefused, FileStat, Finished
+from noeta.core.execenv import Command, ExecEnvError, FileRefused, FileStat, Finished, Found
 
 SILENCE_SECONDS = 60.0
 """A worker whose event loop stands still this long is taken for frozen, and its commands end."""
@@ -74,6 +74,11 @@ class LocalEnv:
             local_files.read_file, self._absolute(path), bytes_max
         )
 
+    async def read_part(self, path: str, *, start_bytes: int, bytes_max: int) -> bytes:
+        return await anyio.to_thread.run_sync(
+            local_files.read_part, self._absolute(path), start_bytes, bytes_max
+        )
+
     async def digest(self, path: str) -> str | None:
         return await anyio.to_thread.run_sync(
             local_files.digest_file, self._absolute(path), anyio.from_thread.check_cancelled
@@ -95,6 +100,20 @@ class LocalEnv:
 
     async def list_dir(self, path: str) -> list[str]:
         return await anyio.to_thread.run_sync(local_files.list_names, self._absolute(path))
+
+    async def find(
+        self, path: str, *, regex: str, skip_names: Collection[str] = (), count_max: int
+    ) -> Found:
+        return await anyio.to_thread.run_sync(
+            partial(
+                local_find.find_files,
+                self._absolute(path),
+                regex=regex,
+                skip_names=frozenset(skip_names),
+                count_max=count_max,
+                check=anyio.from_thread.check_cancelled,
+            )
+        )
 
     async def run(self, command: Command, *, preview_bytes: int = 30_000) -> Finished:
         order = self._order(command)

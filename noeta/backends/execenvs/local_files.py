@@ -49,6 +49,17 @@ def read_file(path: str, bytes_max: int) -> bytes:
         raise FileRefused(f"{path!r} is larger than {bytes_max} bytes")
 
 
+def read_part(path: str, start_bytes: int, bytes_max: int) -> bytes:
+    """At most bytes_max bytes of a regular file from start_bytes on."""
+    with errors_named(path), opened(path) as (descriptor, _):
+        parts: list[bytes] = []
+        while bytes_max > 0 and (part := os.pread(descriptor, bytes_max, start_bytes)):
+            parts.append(part)
+            start_bytes += len(part)
+            bytes_max -= len(part)
+        return b"".join(parts)
+
+
 def digest_file(path: str, check: Callable[[], None]) -> str | None:
     """The sha256 of a regular file, None when there is none; `check` is called between chunks."""
     try:

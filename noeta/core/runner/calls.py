@@ -24,6 +24,8 @@ class Launch:
     """A call that runs as soon as its ToolStarted is written."""
 
     tool: AnyTool
+    plugin: str
+    """That the tool is of."""
     input: msgspec.Struct
     context: ToolContext
 
@@ -34,6 +36,14 @@ class Begun:
 
     event: e.ToolStarted | e.CallParked | e.ToolFinished
     launch: Launch | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a call that ran came to: its result, and what its plugin remembers of it."""
+
+    finished: e.ToolFinished
+    records: tuple[e.PluginRecorded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +115,14 @@ class CallMaker:
     async def _start(
         self, call: CallState, tool: AnyTool, parsed: msgspec.Struct, raw: msgspec.Raw
     ) -> Begun:
-        context = self._context(call.call.call_id, e.NO_EVIDENCE)
+        plugin = self.registry.owners[tool.name]
+        context = self._context(call.call.call_id, plugin)
         evidence = e.NO_EVIDENCE
         if tool.prepare is not None:
             try:
                 evidence = await tool.prepare(parsed, context)
+            except InvalidInput as error:
+                return Begun(_refused(call, "invalid", str(error)))
             except Exception as error:  # A tool's boundary: what it raises is its result.
                 return Begun(_refused(call, "failed", f"{type(error).__name__}: {error}"))
         started = e.ToolStarted(
@@ -120,20 +133,23 @@ class CallMaker:
             retry_safe=tool.flags.retry_safe,
             evidence=evidence,
         )
-        context = self._context(call.call.call_id, evidence)
-        return Begun(started, Launch(tool=tool, input=parsed, context=context))
+        context = self._context(call.call.call_id, plugin, evidence)
+        return Begun(started, Launch(tool=tool, plugin=plugin, input=parsed, context=context))
 
-    def _context(self, call_id: str, evidence: msgspec.Raw) -> ToolContext:
+    def _context(
+        self, call_id: str, plugin: str, evidence: msgspec.Raw = e.NO_EVIDENCE
+    ) -> ToolContext:
         return ToolContext(
             task_id=self.state.task_id,
             call_id=call_id,
             epoch=self.epoch,
             env=self.env,
             evidence=evidence,
+            state=self.state.plugin_states.get(plugin),
         )
 
 
-async def run_call(launch: Launch) -> e.ToolFinished:
+async def run_call(launch: Launch) -> Ran:
     """Run the tool; whatever it raises is an error result."""
     try:
         output: ToolOutput = await launch.tool.run(launch.input, launch.context)
@@ -141,12 +157,14 @@ async def run_call(launch: Launch) -> e.ToolFinished:
     except Exception as error:  # A tool's boundary: what it raises is its result.
         output = ToolOutput(text=f"{type(error).__name__}: {error}", is_error=True)
         reason = "failed"
-    return e.ToolFinished(
+    finished = e.ToolFinished(
         call_id=launch.context.call_id,
         content=(*((Text(output.text),) if output.text else ()), *output.media),
         is_error=output.is_error,
         reason=reason,
     )
+    records = tuple(e.PluginRecorded(plugin=launch.plugin, record=r) for r in output.records)
+    return Ran(finished=finished, records=records)
 
 
 def recover_calls(calls: tuple[CallState, ...]) -> list[e.ToolFinished]:

@@ -21,7 +21,7 @@ from noeta.core.context import Renderer, Request
 from noeta.core.message import ReplyBlock, Text, ToolCall
 from noeta.core.model import Model, ModelError, Reply
 from noeta.core.runner import waiting
-from noeta.core.runner.calls import CallMaker, close_call, recover_calls, run_call
+from noeta.core.runner.calls import CallMaker, Ran, close_call, recover_calls, run_call
 from noeta.core.runner.draft import Draft
 from noeta.core.runner.engine import Engine
 from noeta.core.runner.inbox import event_of, route_of, takeable
@@ -30,7 +30,7 @@ from noeta.core.state import CallState, TaskState
 from noeta.core.store import Claim
 from noeta.core.view import TaskView
 
-Outcome = e.ToolFinished | Reply | ModelError | None
+Outcome = Ran | Reply | ModelError | None
 """What a running thing came to; None when it was cancelled."""
 
 
@@ -228,8 +228,10 @@ class Step:
         for name, outcome in outcomes:
             del self._running[name]
             match outcome:
-                case e.ToolFinished():
-                    self._draft.add(outcome)
+                case Ran(finished=finished, records=records):
+                    self._draft.add(finished)
+                    for record in records:
+                        self._draft.add(record)
                 case Reply():
                     self._draft.add(self._replied(outcome))
                 case ModelError():
