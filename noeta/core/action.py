@@ -156,6 +156,8 @@ def _model(state: TaskState) -> Action:
             return EndTurn("llm_truncated", texts.CUT_TOO_OFTEN.format(count=state.cut_replies))
         case "empty" if state.empty_replies >= texts.MAX_EMPTY_REPLIES:
             return EndTurn("no_answer", texts.EMPTY_TOO_OFTEN.format(count=state.empty_replies))
+    if state.max_cost_usd is not None and state.unpriced_replies:
+        return EndTurn("cost_limit", texts.COST_UNKNOWN.format(cap=state.max_cost_usd))
     if state.max_cost_usd is not None and state.cost_usd >= state.max_cost_usd:
         spent = texts.COST_LIMIT.format(spent=state.cost_usd, cap=state.max_cost_usd)
         return EndTurn("cost_limit", spent)

@@ -51,7 +51,8 @@ class Reply:
 
     content: tuple[ReplyBlock, ...]
     stop: StopReason
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage | None = field(default_factory=Usage)
+    """None: the provider did not say, so the cost is unknown too."""
 
 
 class Model(Protocol):

@@ -39,6 +39,7 @@ MODEL_KEPT_STOPPING = (
 )
 CUT_TOO_OFTEN = "{count} replies in a row were cut at the output limit"
 EMPTY_TOO_OFTEN = "{count} replies in a row were empty"
+COST_UNKNOWN = "a reply came without its usage, so the cap of ${cap:.4f} cannot be kept"
 COST_LIMIT = "the model calls of this task cost ${spent:.4f} and its cap is ${cap:.4f}"
 
 

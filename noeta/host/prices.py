@@ -109,7 +109,7 @@ class ModelTable:
         return (
             f"{self._provider.name}/{name}" in self._models
             or name in self._listed
-            or self._model(name) is not None
+            or self._is_priced_name(name)
         )
 
     def limits(self, name: str, *, effort: str) -> Limits:
@@ -164,8 +164,19 @@ class ModelTable:
     def _settings(self, name: str) -> ModelSettings:
         return self._models.get(f"{self._provider.name}/{name}", ModelSettings())
 
+    def _is_priced_name(self, name: str) -> bool:
+        """Whether the table has this name, perhaps without its date; its own search is looser."""
+        model = self._model(name)
+        if model is None:
+            return False
+        undated = _DATE.sub("", name.lower())
+        return undated in (model.id, _DATE.sub("", model.id)) or name in self.names()
+
     def _model(self, name: str) -> "ModelInfo | None":
         return self._priced.find_model(name.lower()) if self._priced is not None else None
+
+
+_DATE = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
 def _claude_output(name: str) -> int:

@@ -28,7 +28,7 @@ class Provider:
     key_env: str = ""
     """Empty: no key is sent."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    idle_seconds: float = 120.0
+    idle_seconds: float = 300.0
     lists_models: bool = False
     """Its models are known by name, so an unknown one is a mistake."""
 

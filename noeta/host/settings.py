@@ -44,7 +44,7 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """The environment variable that holds the key; empty: the server needs none."""
     headers: dict[str, str] = {}
     """Sent with every request; no place for a secret."""
-    idle_seconds: float = 120.0
+    idle_seconds: float = 300.0
     """How long a server may send nothing at all."""
 
 

@@ -36,9 +36,19 @@ PIXEL = (
 """A PNG of one pixel, in base64."""
 
 
-def generated_log(seed: int, *, events_max: int = 40) -> list[e.Event]:
-    """A log of 2 to events_max events; shorter when it ends before."""
-    drawn = _Drawn(Random(seed))
+Opaque = Callable[[str, str], str]
+"""A provider's block of thinking, from a model and a word."""
+
+
+def generated_log(
+    seed: int,
+    *,
+    events_max: int = 40,
+    models: tuple[str, ...] = MODELS,
+    opaque: Opaque = lambda model, word: word,
+) -> list[e.Event]:
+    """A log of 2 to events_max events, shorter when it ends before, by these models."""
+    drawn = _Drawn(Random(seed), models, opaque)
     log: list[e.Event] = [drawn.created()]
     state = TaskState()
     fold(state, 1, log[0])
@@ -52,8 +62,10 @@ def generated_log(seed: int, *, events_max: int = 40) -> list[e.Event]:
 
 
 class _Drawn:
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, models: tuple[str, ...], opaque: Opaque) -> None:
         self.random = random
+        self.models = models
+        self.opaque = opaque
 
     def created(self) -> e.TaskCreated:
         return e.TaskCreated(
@@ -96,7 +108,7 @@ class _Drawn:
         return self.random.choice(WORDS)
 
     def model(self) -> str:
-        return self.random.choice(MODELS)
+        return self.random.choice(self.models)
 
     def texts(self, least: int = 0) -> tuple[Text, ...]:
         return tuple(Text(self.word()) for _ in range(self.random.randint(least, 2)))
@@ -144,7 +156,10 @@ class _Drawn:
     def prompt(self) -> e.Event:
         tool = ToolSpec(name="T", description=self.word(), input_schema=self.raw())
         system = (self.word(),)
-        limits = Limits(context_tokens=self.random.choice((0, 200_000)), output_tokens_max=8_000)
+        limits = Limits(
+            context_tokens=self.random.choice((0, 200_000)),
+            output_tokens_max=8_000,
+        )
         tools = (tool,) * self.flag()
         return e.PromptSet(model=self.model(), system=system, tools=tools, limits=limits)
 
@@ -154,8 +169,9 @@ class _Drawn:
     def reply(self, calls_count: int) -> e.Event:
         content: list[ReplyBlock] = [*self.texts()]
         if self.flag():
-            thinking = Thinking(model=self.model(), opaque=self.word(), text=self.word())
-            content.insert(0, thinking)
+            model, word = self.model(), self.word()
+            opaque = self.opaque(model, word)
+            content.insert(0, Thinking(model=model, opaque=opaque, text=word))
         for number in range(self.random.choice((0, 0, 1, 2, 3))):
             call_id = f"c{calls_count + number + 1}"
             name = self.random.choice(("Read", "Bash"))

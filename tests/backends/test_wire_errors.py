@@ -92,6 +92,39 @@ def test_a_refusal_has_the_class_of_its_type_before_that_of_its_status(
     assert says in str(error)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Rate limit reached for m on requests per min: Limit 3. Please try again in 20s. You can"
+        " raise it by adding a payment method at https://platform.example.com/account/billing.",
+        "RESOURCE_EXHAUSTED: you exceeded your quota; please retry in 20s.",
+    ],
+)
+def test_a_rate_limit_that_passes_is_no_exhausted_account(message: str) -> None:
+    """Though it points to the billing page, or calls itself a quota."""
+    for type in ("rate_limit_exceeded", ""):
+        assert error_of(Refusal(status=429, type=type, message=message), THERE).kind == "transient"
+
+
+@pytest.mark.parametrize("status", [501, 505])
+def test_a_server_that_takes_no_post_is_no_model_server(status: int) -> None:
+    """Such as a server of files: waiting does not mend the address."""
+    page = b"<!doctype html><html><title>Error response</title></html>"
+    error = error_of(refusal_of(page, status=status), THERE)
+    assert error.kind == "fatal"
+    assert "check base_url" in str(error)
+
+
+def test_a_complaint_that_quotes_the_request_is_told_without_it() -> None:
+    """As servers built on a well-known framework do."""
+    body = {"detail": [{"loc": ["body", "messages"], "msg": "too odd", "input": "SECRET PROMPT"}]}
+    for whole in (body, {"error": {"param": "SECRET PROMPT"}}, {"error": ["SECRET PROMPT"]}):
+        told = str(error_of(refusal_of(json.dumps(whole).encode(), status=422), THERE))
+        assert "SECRET" not in told
+    told = str(error_of(refusal_of(json.dumps(body).encode(), status=422), THERE))
+    assert "body.messages: too odd" in told
+
+
 def test_a_spend_cap_that_says_when_to_come_back_is_waited_for() -> None:
     """It is a rate limit then."""
     refusal = Refusal(

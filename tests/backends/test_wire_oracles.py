@@ -48,7 +48,7 @@ def ours(reply: Reply) -> Seen:
             if isinstance(b, ToolCall)
         ],
         stop=reply.stop,
-        usage=reply.usage,
+        usage=reply.usage or Usage(),
     )
 
 

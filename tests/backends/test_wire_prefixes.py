@@ -1,14 +1,18 @@
 """Any prefix of any log renders a request that each provider takes, the same on every worker."""
 
+import itertools
+import json
 import subprocess
 import sys
 
 import pytest
 
+from noeta.backends.models.endpoint import model_name
 from noeta.core.context import Renderer
 from noeta.core.fold import fold
 from noeta.core.state import TaskState
-from noeta.testing.generated_logs import generated_log
+from noeta.testing.fake_provider import signing
+from noeta.testing.generated_logs import Opaque, generated_log
 from noeta.testing.request_rules import broken_rules
 from tests.backends.wire_dialects import DIALECTS, IDS, Dialect, refused, requests_of
 from tests.house.tree import ROOT
@@ -18,7 +22,7 @@ SEEDS = range(120)
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=IDS)
 def test_every_prefix_of_every_log_renders_a_body_that_is_taken(dialect: Dialect) -> None:
-    """Architecture, section 4: any prefix of any log renders a valid request."""
+    """Any prefix of any log renders a valid request."""
     bodies = 0
     for seed in SEEDS:
         for request in requests_of(generated_log(seed)):
@@ -26,6 +30,39 @@ def test_every_prefix_of_every_log_renders_a_body_that_is_taken(dialect: Dialect
             assert refused(dialect, dialect.render(request)) == "", f"seed {seed}"
             bodies += 1
     assert bodies > 1000
+
+
+def signed(model: str, word: str) -> str:
+    """Thinking as the fake would have signed it."""
+    signature = signing.sign(model=model_name(model), shown=word, hidden=word)
+    return json.dumps({"type": "thinking", "thinking": word, "signature": signature})
+
+
+_numbers = itertools.count()
+
+
+def sealed(model: str, word: str) -> str:
+    """Reasoning as the fake would have sealed it."""
+    item_id = f"rs_{next(_numbers)}"
+    closed = signing.seal(model=model_name(model), kind="reasoning", item_id=item_id, hidden=word)
+    item = {"type": "reasoning", "id": item_id, "summary": [], "encrypted_content": closed}
+    return json.dumps(item)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "opaque"), [(DIALECTS[0], signed), (DIALECTS[2], sealed)], ids=["signed", "sealed"]
+)
+def test_thinking_goes_back_as_it_came_from_every_prefix(dialect: Dialect, opaque: Opaque) -> None:
+    """Altered, misplaced or sent to another model, it would be refused."""
+    models = (f"p/{dialect.model}", "p/another")
+    sent = 0
+    for seed in SEEDS:
+        log = generated_log(seed, models=models, opaque=opaque)
+        for request in requests_of(log):
+            rendered = dialect.render(request)
+            assert refused(dialect, rendered) == "", f"seed {seed}"
+            sent += b"signature" in rendered or b'encrypted_content":' in rendered
+    assert sent > 200
 
 
 _RENDER = """
@@ -42,7 +79,7 @@ for dialect in DIALECTS:
 
 
 def test_another_process_renders_the_same_bytes() -> None:
-    """Architecture, section 4: the same bytes on every worker, whatever PYTHONHASHSEED is."""
+    """The same bytes on every worker, whatever PYTHONHASHSEED is."""
     printed = {
         subprocess.run(
             [sys.executable, "-c", _RENDER],

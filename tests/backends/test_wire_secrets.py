@@ -81,6 +81,22 @@ async def test_a_key_that_http_cannot_carry_is_not_quoted() -> None:
             gc.collect()
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "0123456789abcdef0123456789abcdef",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl",
+        "my own words of 24 chars",
+    ],
+)
+def test_a_key_is_scrubbed_whatever_it_looks_like(key: str) -> None:
+    """Not only those that look like the keys of well-known providers."""
+    there = Endpoint(provider="p", base_url="http://h", key=key, key_env="K", headers={"x": key})
+    assert key not in there.scrubbed(f"you sent {key}, did you not?")
+    alone = Endpoint(provider="p", base_url="http://h", headers={"x-team": key})
+    assert key not in alone.scrubbed(f"you sent {key}")
+
+
 async def test_the_key_goes_in_the_header_of_the_dialect() -> None:
     """And in no other, and extra headers go with it."""
     for dialect in DIALECTS:

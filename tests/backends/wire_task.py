@@ -6,7 +6,7 @@ from noeta.core import events as e
 from noeta.core import ids
 from noeta.core.context import Renderer
 from noeta.core.fold import fold
-from noeta.core.message import Limits, ReplyBlock, Shown, Text, ToolCall, ToolSpec
+from noeta.core.message import Limits, ReplyBlock, Shown, Text, ToolCall, ToolSpec, Usage
 from noeta.core.model import Model, Reply, checked
 from noeta.core.state import TaskState
 
@@ -66,7 +66,9 @@ class WireTask:
                     provider_id=block.provider_id,
                 )
             content.append(block)
-        self.add(e.ModelReplied(content=tuple(content), stop=reply.stop, usage=reply.usage))
+        self.add(
+            e.ModelReplied(content=tuple(content), stop=reply.stop, usage=reply.usage or Usage())
+        )
         return reply
 
     def answer_calls(self, *content: Shown, is_error: bool = False) -> None:

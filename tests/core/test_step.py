@@ -307,3 +307,15 @@ async def test_a_one_shot_task_that_waits_on_failure_goes_on_with_the_next_messa
         await s.say("go on")
         await s.run()
         assert (await s.events())[-1] == e.TaskEnded(outcome="done")
+
+
+async def test_a_reply_without_its_usage_has_an_unknown_cost_and_ends_what_has_a_cap() -> None:
+    untold = Reply(content=ask_for(("Do", {})).content, stop="calls", usage=None)
+    for cap, outcome in ((None, "done"), (1.0, "cost_limit")):
+        async with scene(in_turn([untold, say("done")])) as s:
+            s.cost = 0.25
+            await s.create("go", kind="interactive", max_cost_usd=cap)
+            await s.run()
+            log = await s.events()
+            assert next(ev for ev in log if isinstance(ev, e.ModelReplied)).cost_usd is None
+            assert next(ev for ev in log if isinstance(ev, e.TurnEnded)).outcome == outcome

@@ -90,6 +90,7 @@ class AnthropicReply:
         self._on_delta = on_delta
         self._blocks: dict[int, _Block] = {}
         self._usage = _Usage()
+        self._is_counted = False
         self._stop_reason = ""
         self._explanation = ""
 
@@ -154,6 +155,7 @@ class AnthropicReply:
         """Counts are cumulative; what a later event leaves out keeps its value."""
         if usage is None:
             return
+        self._is_counted = True
         for name in _Usage.__struct_fields__:
             if (value := getattr(usage, name)) is not None:
                 setattr(self._usage, name, value)
@@ -182,7 +184,8 @@ class AnthropicReply:
             # Compatible servers end a turn with calls in it.
             has_calls = any(isinstance(block, ToolCall) for block in content)
             stop = "calls" if has_calls else "end"
-        return Reply(content=tuple(content), stop=stop, usage=_usage(self._usage))
+        usage = _usage(self._usage) if self._is_counted else None
+        return Reply(content=tuple(content), stop=stop, usage=usage)
 
     def _block(self, found: _Block, stop: StopReason) -> ReplyBlock | None:
         start, grown = found.start, "".join(found.parts)

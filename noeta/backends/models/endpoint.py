@@ -19,8 +19,8 @@ class Patience:
     """How long a reply may take; each bound makes another attempt worth while."""
 
     connect_seconds: float = 15.0
-    idle_seconds: float = 120.0
-    """Without a single byte, pings too."""
+    idle_seconds: float = 300.0
+    """Without a single byte, pings too. Some models think for minutes and send nothing."""
     quiet_seconds: float = 900.0
     """With nothing but pings: a model that thinks out of sight may need many minutes."""
     total_seconds: float = 3600.0

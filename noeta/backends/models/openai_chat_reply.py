@@ -103,7 +103,7 @@ class ChatReply:
         self._thoughts_field = ""
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
-        self._usage = Usage()
+        self._usage: Usage | None = None
         self._finish = ""
         self._is_over = False
         self.is_understood = False

@@ -198,10 +198,10 @@ class ResponsesReply:
         return text if text != "null" else ""
 
 
-def _counted(found: _Usage | None) -> Usage:
+def _counted(found: _Usage | None) -> Usage | None:
     """input_tokens include what was cached; ours do not."""
     if found is None:
-        return Usage()
+        return None
     details = found.input_tokens_details or _InDetails()
     read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
     return Usage(

@@ -66,6 +66,10 @@ _QUOTA = re.compile(
     r"|monthly (?:limit|spend)|insufficient (?:balance|funds|credit)",
     re.IGNORECASE,
 )
+_PLAIN_RATE_LIMITS = frozenset({"rate_limit_exceeded"})
+"""Types that a provider never uses for an account without credit."""
+_COMES_BACK = re.compile(r"(?:try again|retry|wait|resets?) (?:in|after|at|for)\b", re.IGNORECASE)
+_URL = re.compile(r"https?://\S+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]+")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:style|script).*?</(?:style|script)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -105,17 +109,29 @@ def refusal_of(body: bytes, *, status: int = 0) -> Refusal:
         return Refusal(status=status, message=text)
     inner = found.get("error", found)
     if isinstance(inner, str):
-        return Refusal(status=status, message=str(found.get("message") or inner))
+        return Refusal(status=status, message=_words(found.get("message")) or inner)
     if not isinstance(inner, dict):
-        return Refusal(status=status, message=text)
+        return Refusal(status=status)
     names = [str(inner[key]) for key in ("code", "type") if inner.get(key)]
-    message = inner.get("message") or inner.get("detail") or inner.get("msg")
+    message = _words(inner.get("message") or inner.get("detail") or inner.get("msg"))
     return Refusal(
         status=status,
         # A code says more than a type, where it is one that is known.
         type=next((name for name in names if name in TYPES), names[0] if names else ""),
-        message=str(message) if message else text,
+        # Never the whole object: it may hold the request.
+        message=message,
     )
+
+
+def _words(said: object) -> str:
+    """The words of a message; of a list of complaints where each is and what it says, without
+    the input that some servers quote beside it."""
+    if isinstance(said, list):
+        each = [one for one in said if isinstance(one, dict)]
+        return "; ".join(
+            f"{'.'.join(map(str, one.get('loc') or ()))}: {one.get('msg', '')}" for one in each
+        )
+    return said if isinstance(said, str) else ""
 
 
 def error_of(refusal: Refusal, endpoint: Endpoint, *, route: str = "") -> ModelError:
@@ -145,18 +161,24 @@ def kind_of(refusal: Refusal) -> ErrorKind:
     if kind == "fatal" and not refusal.is_html and _OVERFLOW.search(refusal.message):
         return "overflow"
     # A spend cap is a 429 like any other but for its words, and says no time to come back.
-    capped = refusal.retry_after is None and _QUOTA.search(refusal.message)
-    if (
-        capped
-        and not refusal.is_html
-        and (kind == "fatal" or refusal.status == 429 or refusal.type.startswith("rate_limit"))
-    ):
+    ambiguous = refusal.type not in _PLAIN_RATE_LIMITS and (
+        kind == "fatal" or refusal.status == 429 or refusal.type.startswith("rate_limit")
+    )
+    if ambiguous and not refusal.is_html and _is_spent(refusal):
         return "quota"
     if refusal.should_retry is True and kind == "fatal":
         return "transient"
     if refusal.should_retry is False and kind == "transient":
         return "quota" if refusal.status == 429 else "fatal"
     return kind
+
+
+def _is_spent(refusal: Refusal) -> bool:
+    """Whether the words are those of an account without credit, not of a limit that passes."""
+    # An ordinary rate limit points to the billing page, and says when to come back.
+    words = _URL.sub("", refusal.message)
+    comes_back = refusal.retry_after is not None or _COMES_BACK.search(words)
+    return not comes_back and _QUOTA.search(words) is not None
 
 
 def _by_status(status: int) -> ErrorKind:
@@ -166,6 +188,9 @@ def _by_status(status: int) -> ErrorKind:
         return "quota"
     if status == 413:
         return "overflow"
+    if status in (501, 505):
+        # No model server says that it cannot POST: something else answers there.
+        return "fatal"
     if status in (408, 409, 425, 429) or status >= 500:
         return "transient"
     return "fatal"
@@ -188,7 +213,7 @@ _VERBS: Mapping[ErrorKind, str] = {
 
 
 def _advice(refusal: Refusal, kind: ErrorKind, endpoint: Endpoint, route: str) -> str:
-    if refusal.is_html and kind != "transient":
+    if refusal.is_html:
         return (
             f"a web page answered at {shown_url(endpoint.base_url)}: check base_url, and the proxy"
             " settings (HTTPS_PROXY, NO_PROXY)"
@@ -200,7 +225,7 @@ def _advice(refusal: Refusal, kind: ErrorKind, endpoint: Endpoint, route: str) -
             return "raise the limit or add credit there, then go on with --resume"
         case "overflow":
             return "choose a model with a larger context, or start a new task"
-        case "fatal" if refusal.status in (404, 405) or refusal.type == "model_not_found":
+        case "fatal" if refusal.status in (404, 405, 501, 505) or refusal.type == "model_not_found":
             model = f" {route!r}" if route else ""
             return f"check the model{model} and the base_url {shown_url(endpoint.base_url)}"
         case _:

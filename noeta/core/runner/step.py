@@ -18,7 +18,7 @@ from noeta.core import action as a
 from noeta.core import events as e
 from noeta.core import ids, texts
 from noeta.core.context import Renderer, Request
-from noeta.core.message import ReplyBlock, Text, ToolCall
+from noeta.core.message import ReplyBlock, Text, ToolCall, Usage
 from noeta.core.model import Model, ModelError, Reply
 from noeta.core.runner import waiting
 from noeta.core.runner.calls import CallMaker, Ran, close_call, recover_calls, run_call
@@ -267,6 +267,12 @@ class Step:
         if prompt != self._state.prompt:
             self._draft.add(prompt)
 
+    def _cost(self, reply: Reply) -> float | None:
+        """What a reply cost; unknown, and not nothing, where its usage is."""
+        if reply.usage is None:
+            return None
+        return self._engine.cost_of(self._state.model, reply.usage)
+
     def _replied(self, reply: Reply) -> e.ModelReplied:
         """The reply as an event: its calls get ids of ours."""
         number = self._state.calls_count
@@ -284,6 +290,6 @@ class Step:
         return e.ModelReplied(
             content=tuple(content),
             stop=reply.stop,
-            usage=reply.usage,
-            cost_usd=self._engine.cost_of(self._state.model, reply.usage),
+            usage=reply.usage or Usage(),
+            cost_usd=self._cost(reply),
         )

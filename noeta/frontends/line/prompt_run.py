@@ -138,7 +138,10 @@ class _Run:
                 return await self._rest(entry.seq)
             case GaveUp(error=error):
                 raise NoetaError(f"this task cannot be run here: {error}")
-            case TextDelta() | ThinkingDelta() | Retrying() as progress:
+            case Retrying() as progress:
+                # Into a pipe too: a run that waits for minutes must not look dead.
+                await self._to_stderr(self._page.live(progress))
+            case TextDelta() | ThinkingDelta() as progress:
                 await self._progress(self._page.live(progress))
             case Pressed():
                 await self._say(render.remark("interrupting; Ctrl-C again leaves"))

@@ -123,7 +123,7 @@ async def test_a_change_between_the_look_and_the_write_is_not_overwritten(desk: 
 
 
 async def test_evidence_is_the_hash_before_and_after(desk: Desk) -> None:
-    """ARCHITECTURE: `ToolStarted` carries the sha256 before and after."""
+    """`ToolStarted` carries the sha256 before and after."""
     desk.put("a.py", CODE)
     await desk.says("Read", file_path="a.py")
     await desk.prepare("Edit", file_path="a.py", old_string="three", new_string="3")
