@@ -1,0 +1,6 @@
+"""Sets of names, written as a line of text."""
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of the text."""
+    return frozenset(text.split())
