@@ -100,8 +100,6 @@ def _plugin_recorded(
 
 def _task_ended(state: TaskState, event: e.TaskEnded) -> None:
     state.ended = event.outcome
-    state.end_reason = event.reason
-    state.end_detail = event.detail
 
 
 def _message_received(state: TaskState, event: e.MessageReceived) -> None:

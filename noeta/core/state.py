@@ -98,8 +98,6 @@ class TaskState:
     waiting: bool = False
     """The last event handed the task back."""
     ended: Literal["done", "failed", "cancelled"] | None = None
-    end_reason: str = ""
-    end_detail: str = ""
     usage: Usage = field(default_factory=Usage)
     model_calls_count: int = 0
     max_cost_usd: float | None = None

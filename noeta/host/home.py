@@ -37,10 +37,6 @@ class Home:
         """Tracebacks of noeta's own bugs."""
         return self.path / "noeta.log"
 
-    def tool_results(self, task_id: str) -> Path:
-        """Large outputs of a task's tools."""
-        return self.path / "tool-results" / task_id
-
     def make(self) -> None:
         """Make the directory, for the user alone. Raises OSError."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)

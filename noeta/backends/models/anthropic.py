@@ -6,14 +6,13 @@ read in November 2026. How the reply comes is in `anthropic_reply`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from noeta.backends.models.anthropic_reply import AnthropicReply
 from noeta.backends.models.endpoint import Endpoint, model_name
-from noeta.backends.models.http import Http
 from noeta.backends.models.wire_blocks import (
     Sent,
     object_schema,
@@ -23,6 +22,7 @@ from noeta.backends.models.wire_blocks import (
     texts_of,
     tool_name,
 )
+from noeta.backends.models.wire_model import WireModel, Words
 from noeta.core import texts
 from noeta.core.context import Request
 from noeta.core.message import (
@@ -37,7 +37,6 @@ from noeta.core.message import (
     ToolResult,
     UserMessage,
 )
-from noeta.core.model import Delta, Reply
 
 DIALECT = "anthropic"
 OUTPUT_TOKENS = 8192
@@ -50,27 +49,19 @@ _GO_ON = _encoder.encode({"role": "user", "content": [{"type": "text", "text": t
 _Block = dict[str, Any] | msgspec.Raw
 
 
-class AnthropicModel:
+def _headers(endpoint: Endpoint) -> Mapping[str, str]:
+    headers = {"anthropic-version": "2023-06-01"}
+    return headers | ({"x-api-key": endpoint.key} if endpoint.key else {})
+
+
+class AnthropicModel(WireModel):
     """A Model behind Anthropic's Messages, or behind a server that speaks it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._http = Http(endpoint)
-
-    async def call(self, request: Request, on_delta: Callable[[Delta], None]) -> Reply:
-        """`Model.call`."""
-        reply = AnthropicReply(self._endpoint, request.model, on_delta)
-        headers = {"anthropic-version": "2023-06-01"}
-        if self._endpoint.key:
-            headers["x-api-key"] = self._endpoint.key
-        await self._http.post(
-            "/v1/messages", headers=headers, body=render(request), sink=reply, route=request.model
+        super().__init__(
+            endpoint,
+            Words(path="/v1/messages", headers=_headers, render=render, reply=AnthropicReply),
         )
-        return reply.result()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
 
 
 def render(request: Request) -> bytes:

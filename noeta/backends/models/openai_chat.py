@@ -6,13 +6,11 @@ compatible servers, read in November 2026. How the reply comes is in `openai_cha
 """
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from noeta.backends.models.endpoint import Endpoint, model_name
-from noeta.backends.models.http import Http
 from noeta.backends.models.openai_chat_reply import REASONING_FIELDS, ChatReply
 from noeta.backends.models.wire_blocks import (
     Sent,
@@ -22,6 +20,7 @@ from noeta.backends.models.wire_blocks import (
     texts_of,
     tool_name,
 )
+from noeta.backends.models.wire_model import WireModel, Words, bearer
 from noeta.core import texts
 from noeta.core.context import Request
 from noeta.core.message import (
@@ -34,7 +33,6 @@ from noeta.core.message import (
     ToolResult,
     UserMessage,
 )
-from noeta.core.model import Delta, Reply
 
 DIALECT = "openai-chat"
 
@@ -42,29 +40,14 @@ _encoder = msgspec.json.Encoder()
 _Json = dict[str, Any]
 
 
-class OpenAIChatModel:
+class OpenAIChatModel(WireModel):
     """A Model behind Chat Completions."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._http = Http(endpoint)
-
-    async def call(self, request: Request, on_delta: Callable[[Delta], None]) -> Reply:
-        """`Model.call`."""
-        reply = ChatReply(self._endpoint, request.model, on_delta)
-        key = self._endpoint.key
-        await self._http.post(
-            "/chat/completions",
-            headers={"authorization": f"Bearer {key}"} if key else {},
-            body=render(request),
-            sink=reply,
-            route=request.model,
+        super().__init__(
+            endpoint,
+            Words(path="/chat/completions", headers=bearer, render=render, reply=ChatReply),
         )
-        return reply.result()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
 
 
 def render(request: Request) -> bytes:

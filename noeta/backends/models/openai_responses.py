@@ -7,13 +7,12 @@ platform.openai.com/docs/api-reference/responses, read in November 2026. How the
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from noeta.backends.models.endpoint import Endpoint, model_name
-from noeta.backends.models.http import Http
 from noeta.backends.models.openai_responses_reply import ResponsesReply
 from noeta.backends.models.wire_blocks import (
     Sent,
@@ -23,6 +22,7 @@ from noeta.backends.models.wire_blocks import (
     texts_of,
     tool_name,
 )
+from noeta.backends.models.wire_model import WireModel, Words, bearer
 from noeta.core import texts
 from noeta.core.context import Request
 from noeta.core.message import (
@@ -36,7 +36,6 @@ from noeta.core.message import (
     ToolCall,
     ToolResult,
 )
-from noeta.core.model import Delta, Reply
 
 DIALECT = "openai-responses"
 OUTPUT_TOKENS_MIN = 16
@@ -46,29 +45,14 @@ _encoder = msgspec.json.Encoder()
 _Item = dict[str, Any] | msgspec.Raw
 
 
-class OpenAIResponsesModel:
+class OpenAIResponsesModel(WireModel):
     """A Model behind Responses."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._http = Http(endpoint)
-
-    async def call(self, request: Request, on_delta: Callable[[Delta], None]) -> Reply:
-        """`Model.call`."""
-        reply = ResponsesReply(self._endpoint, request.model, on_delta)
-        key = self._endpoint.key
-        await self._http.post(
-            "/responses",
-            headers={"authorization": f"Bearer {key}"} if key else {},
-            body=render(request),
-            sink=reply,
-            route=request.model,
+        super().__init__(
+            endpoint,
+            Words(path="/responses", headers=bearer, render=render, reply=ResponsesReply),
         )
-        return reply.result()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
 
 
 def render(request: Request) -> bytes:

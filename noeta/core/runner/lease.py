@@ -50,11 +50,6 @@ class LeaseKeeper:
         self._held: dict[str, _Held] = {}
         self._renewed_at = clock.monotonic()
 
-    @property
-    def task_ids(self) -> frozenset[str]:
-        """The tasks held now."""
-        return frozenset(self._held)
-
     def hold(self, claim: Claim, lost: Callable[[], None]) -> None:
         """Renew this claim from now on; `lost` is called on the loop when that fails."""
         assert claim.task_id not in self._held, "a worker claims no task it runs"

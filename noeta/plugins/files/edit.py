@@ -4,10 +4,9 @@ import hashlib
 
 import msgspec
 
-from noeta.core.execenv import ExecEnvError
-from noeta.core.tool import InvalidInput, Tool, ToolContext, ToolOutput
+from noeta.core.tool import InvalidInput, Tool, ToolContext
 from noeta.plugins.files import texts
-from noeta.plugins.files.evidence import Change, carry_out, evidence_of, recover
+from noeta.plugins.files.evidence import Change, recover, writing
 from noeta.plugins.files.paths import FILE_BYTES_MAX, stat_file
 from noeta.plugins.files.replace import NotOnce, replace, same_text
 from noeta.plugins.files.seen import seen_of
@@ -70,23 +69,7 @@ def _check_strings(asked: EditInput) -> None:
         raise InvalidInput(texts.NOT_TEXT.format(what="new_string")) from error
 
 
-async def prepare(asked: EditInput, ctx: ToolContext) -> msgspec.Raw:
-    """The file's hash as it is and as it will be. Raises InvalidInput."""
-    try:
-        return evidence_of(await decide(asked, ctx))
-    except ExecEnvError as error:
-        raise InvalidInput(texts.unusable(error)) from error
-
-
-async def edit(asked: EditInput, ctx: ToolContext) -> ToolOutput:
-    """Edit it."""
-    try:
-        return await carry_out(await decide(asked, ctx), asked.file_path, ctx)
-    except InvalidInput as error:
-        return ToolOutput(text=str(error), is_error=True)
-    except ExecEnvError as error:
-        return ToolOutput(text=texts.unusable(error), is_error=True)
-
+prepare, edit = writing(decide)
 
 EDIT = Tool(
     name="Edit",

@@ -1,12 +1,14 @@
 """What Write and Edit leave before they write, and what it proves after a crash."""
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from noeta.core.execenv import ExecEnvError, FileChanged
-from noeta.core.tool import ToolContext, ToolOutput
+from noeta.core.tool import InvalidInput, ToolContext, ToolOutput
 from noeta.plugins.files import seen, texts
 from noeta.plugins.files.paths import shown_text
 
@@ -66,6 +68,44 @@ async def carry_out(change: Change, name: str, ctx: ToolContext) -> ToolOutput:
     path = found.path if found is not None else change.path
     records = seen.record(path=path, sha256=after, whole=change.whole)
     return ToolOutput(text=change.text, records=records)
+
+
+class Writes(Protocol):
+    """An input that names the file it is about."""
+
+    @property
+    def file_path(self) -> str:
+        """As the model wrote it."""
+
+
+Asked = TypeVar("Asked", bound=Writes)
+Decide = Callable[[Asked, ToolContext], Awaitable[Change]]
+
+
+def writing(
+    decide: Decide[Asked],
+) -> tuple[
+    Callable[[Asked, ToolContext], Awaitable[msgspec.Raw]],
+    Callable[[Asked, ToolContext], Awaitable[ToolOutput]],
+]:
+    """`prepare` and `run` of a tool whose change is decided so: once before the call is recorded
+    as started, and once more, on what is there then, to carry it out."""
+
+    async def prepare(asked: Asked, ctx: ToolContext) -> msgspec.Raw:
+        try:
+            return evidence_of(await decide(asked, ctx))
+        except ExecEnvError as error:
+            raise InvalidInput(texts.unusable(error)) from error
+
+    async def run(asked: Asked, ctx: ToolContext) -> ToolOutput:
+        try:
+            return await carry_out(await decide(asked, ctx), asked.file_path, ctx)
+        except InvalidInput as error:
+            return ToolOutput(text=str(error), is_error=True)
+        except ExecEnvError as error:
+            return ToolOutput(text=texts.unusable(error), is_error=True)
+
+    return prepare, run
 
 
 async def recover(asked: msgspec.Struct, ctx: ToolContext) -> ToolOutput | None:

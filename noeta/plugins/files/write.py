@@ -6,11 +6,10 @@ import os
 
 import msgspec
 
-from noeta.core.execenv import ExecEnvError
-from noeta.core.tool import InvalidInput, Tool, ToolContext, ToolOutput
+from noeta.core.tool import InvalidInput, Tool, ToolContext
 from noeta.plugins.files import texts
 from noeta.plugins.files.encoding import LINE_END, UTF_8, Encoding, encoding_of
-from noeta.plugins.files.evidence import Change, carry_out, evidence_of, recover
+from noeta.plugins.files.evidence import Change, recover, writing
 from noeta.plugins.files.paths import FILE_BYTES_MAX, stat_file
 from noeta.plugins.files.seen import seen_of
 
@@ -74,23 +73,7 @@ def _encoded(content: str, encoding: Encoding) -> bytes:
         raise InvalidInput(texts.NOT_TEXT.format(what="content")) from error
 
 
-async def prepare(asked: WriteInput, ctx: ToolContext) -> msgspec.Raw:
-    """The file's hash as it is and as it will be. Raises InvalidInput."""
-    try:
-        return evidence_of(await decide(asked, ctx))
-    except ExecEnvError as error:
-        raise InvalidInput(texts.unusable(error)) from error
-
-
-async def write(asked: WriteInput, ctx: ToolContext) -> ToolOutput:
-    """Write it."""
-    try:
-        return await carry_out(await decide(asked, ctx), asked.file_path, ctx)
-    except InvalidInput as error:
-        return ToolOutput(text=str(error), is_error=True)
-    except ExecEnvError as error:
-        return ToolOutput(text=texts.unusable(error), is_error=True)
-
+prepare, write = writing(decide)
 
 WRITE = Tool(
     name="Write",
